@@ -1,0 +1,487 @@
+/*
+ * keyroute: which server holds a key, in a store whose sorted key space is cut into regions.
+ *
+ * Conventions, true for every call here:
+ *
+ *  Result     0 is success, a negative number is one of KEYROUTE_E_...; output arguments are
+ *             touched only on success, except `detail`, which always tells how the call went.
+ *  Ownership  `T **out` hands an object over: give it back with the function its comment names
+ *             (NULL is accepted there). A returned pointer is borrowed and lives as long as the
+ *             object asked. Inputs are borrowed for the call and copied if kept.
+ *  Threads    Every call may be made from any thread unless its comment says otherwise.
+ *  Keys       Rows are arbitrary bytes, compared as unsigned bytes. A start key is inclusive, an
+ *             end key exclusive, and an empty one means "unbounded".
+ */
+#ifndef KEYROUTE_KEYROUTE_H
+#define KEYROUTE_KEYROUTE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(KEYROUTE_BUILDING)
+#define KEYROUTE_EXTERN __attribute__((visibility("default")))
+#else
+#define KEYROUTE_EXTERN
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Errors -------------------------------------------------------------------------------- */
+
+/** What the locator does about an error, and what an application should do about one it got from
+ *  the server it was sent to. */
+enum keyroute_kind {
+  KEYROUTE_KIND_NONE,        /* not an error */
+  KEYROUTE_KIND_KEEP,        /* the location is right; ask the same server again later */
+  KEYROUTE_KIND_REFRESH,     /* the location may be stale; read the catalog again */
+  KEYROUTE_KIND_HINT,        /* the error itself names the new location */
+  KEYROUTE_KIND_DROP_SERVER, /* the server is gone; so is all that is known to be on it */
+  KEYROUTE_KIND_FATAL        /* trying again cannot help */
+};
+
+/* One row an error: X(name, number, text, kind, retried). Numbers never change. */
+#define KEYROUTE_ERRORS(X)                                                                       \
+  X(INVALID_ARGUMENT, -1, "invalid argument", FATAL, false)                                      \
+  X(TABLE_NOT_FOUND, -2, "table not found", FATAL, false)                                        \
+  X(HOLE, -3, "no region covers the row", REFRESH, true)                                         \
+  X(OVERLAP, -4, "two regions cover the row and neither is newer", REFRESH, true)                \
+  X(OFFLINE, -5, "only an offline region or a split parent covers the row", KEEP, true)          \
+  X(NO_SERVER, -6, "the region is on no server", KEEP, true)                                     \
+  X(DEAD_SERVER, -7, "the region's server is known dead", REFRESH, true)                         \
+  X(CORRUPT, -8, "a catalog row cannot be believed", REFRESH, true)                              \
+  X(BOOTSTRAP, -9, "the root's location cannot be read", REFRESH, true)                          \
+  X(RESOLVE, -10, "a host name does not resolve", DROP_SERVER, true)                             \
+  X(UNREACHABLE, -11, "a server cannot be reached", DROP_SERVER, true)                           \
+  X(PROTOCOL, -12, "bytes on the wire cannot be believed", DROP_SERVER, true)                    \
+  X(OVERLOADED, -13, "the server asks to wait", KEEP, true)                                      \
+  X(REMOTE, -14, "the server answered with an exception", REFRESH, true)                         \
+  X(AUTH, -15, "authentication or authorisation failed", FATAL, false)                           \
+  X(NOT_CACHED, -16, "not in the cache", FATAL, false)                                           \
+  X(TIMEOUT, -17, "nothing answered in time", REFRESH, true)                                     \
+  X(CANCELLED, -18, "the call was cancelled", FATAL, false)                                      \
+  X(CLOSED, -19, "the connection is closed", FATAL, false)                                       \
+  X(NO_MEMORY, -20, "out of memory", FATAL, false)
+
+#define KEYROUTE_ERROR_ENUM(name, number, text, kind, retried) KEYROUTE_E_##name = (number),
+enum keyroute_error { KEYROUTE_OK = 0, KEYROUTE_ERRORS(KEYROUTE_ERROR_ENUM) };
+#undef KEYROUTE_ERROR_ENUM
+
+/** The sentence for an error code, static. Unknown codes give "unknown error". */
+KEYROUTE_EXTERN const char *keyroute_strerror(int error);
+
+/** The name of an error code, static: "TABLE_NOT_FOUND". 0 gives "OK", unknown codes "UNKNOWN". */
+KEYROUTE_EXTERN const char *keyroute_errname(int error);
+
+/** Whether the locator itself tries again on this error, within deadline and number of tries. */
+KEYROUTE_EXTERN bool keyroute_is_retriable(int error);
+
+/** What an error says about the location it came from. */
+KEYROUTE_EXTERN enum keyroute_kind keyroute_error_kind(int error);
+
+/* ---- Bytes --------------------------------------------------------------------------------- */
+
+/** A run of bytes that somebody else owns; any byte may occur in it. Frozen. */
+struct keyroute_bytes {
+  const void *data;
+  size_t len;
+};
+
+/** The bytes of a NUL-terminated string, without the NUL. */
+KEYROUTE_EXTERN struct keyroute_bytes keyroute_string(const char *text);
+
+/** Write bytes as HBase prints them: printable ASCII as it is, all else and `\` as `\xHH`.
+ *  out   receives at most size bytes, always NUL-terminated if size > 0; NULL if size is 0
+ *  Returns the length of the whole text without its NUL, also when it did not fit.
+ *  Source: HBase Bytes.toStringBinary, with the backslash escaped so that the text parses back. */
+KEYROUTE_EXTERN size_t keyroute_escape(char *out, size_t size, struct keyroute_bytes bytes);
+
+/** The inverse of keyroute_escape.
+ *  out      receives the bytes; strlen(text) bytes of room are always enough
+ *  out_len  how many bytes were written
+ *  Errors: INVALID_ARGUMENT a `\` that does not begin `\xHH`. */
+KEYROUTE_EXTERN int keyroute_unescape(void *out, size_t *out_len, const char *text);
+
+/** Memory functions to use instead of the C library's. Frozen. They must be thread-safe and stay
+ *  valid until every connection and every location made with them is gone. Memory that ZooKeeper,
+ *  libuv, liburcu and libxml2 allocate for themselves does not come from here. */
+struct keyroute_allocator {
+  void *user;
+  void *(*allocate)(void *user, size_t size);
+  void *(*reallocate)(void *user, void *old, size_t size);
+  void (*release)(void *user, void *old);
+};
+
+/* ---- Options ------------------------------------------------------------------------------- */
+
+struct keyroute_options;
+struct keyroute_detail;
+
+/** How serious a line of the log is. */
+enum keyroute_log_level {
+  KEYROUTE_LOG_ERROR,
+  KEYROUTE_LOG_WARNING,
+  KEYROUTE_LOG_INFO,
+  KEYROUTE_LOG_DEBUG
+};
+
+/** Receives the library's log, one line a call, without a newline. Called from several threads,
+ *  under no lock of the library; it must not call back into the connection and must be quick. */
+typedef void (*keyroute_log_cb)(void *user, enum keyroute_log_level level, const char *line);
+
+/** Make a set of options holding the defaults.
+ *  out        release with keyroute_options_free
+ *  allocator  NULL = the C library's; copied, and used for all that the connection allocates
+ *  Errors: NO_MEMORY; INVALID_ARGUMENT out is NULL or the allocator lacks a function. */
+KEYROUTE_EXTERN int keyroute_options_new(struct keyroute_options **out,
+                                         const struct keyroute_allocator *allocator);
+
+/** Release options. A connection keeps its own copy: they may go right after keyroute_open. */
+KEYROUTE_EXTERN void keyroute_options_free(struct keyroute_options *options);
+
+/** Set one property, by HBase's own name where HBase has one. libkeyroute(3) lists them all with
+ *  range, unit and default. A property set here beats one from a file, whatever the order.
+ *  Names that keyroute does not know are kept (they may be used by ${...}) and have no effect.
+ *  detail  NULL or filled in with the reason
+ *  Errors: INVALID_ARGUMENT the value is not one of the property's; NO_MEMORY. */
+KEYROUTE_EXTERN int keyroute_options_set(struct keyroute_options *options, const char *name,
+                                         const char *value, struct keyroute_detail *detail);
+
+/** The value of a property as set, with ${...} replaced, or its default; NULL if it has none.
+ *  Borrowed until the options change. */
+KEYROUTE_EXTERN const char *keyroute_options_get(const struct keyroute_options *options,
+                                                 const char *name);
+
+/** Read an hbase-site.xml: <configuration> of <property> with <name>, <value> and <final>. A
+ *  property marked final is not changed by files read later. Files read later beat earlier ones.
+ *  Errors: INVALID_ARGUMENT no such file, not well-formed, or a value out of range (detail names
+ *  the file and the line or property); NO_MEMORY.
+ *  Blocks: reads a file.  Source: Hadoop Configuration.loadResource */
+KEYROUTE_EXTERN int keyroute_options_read_file(struct keyroute_options *options, const char *path,
+                                               struct keyroute_detail *detail);
+
+/** Take what the environment says: $HBASE_CONF_DIR/hbase-site.xml if that file exists, and
+ *  HADOOP_USER_NAME as the effective user. Errors: as keyroute_options_read_file. */
+KEYROUTE_EXTERN int keyroute_options_read_environment(struct keyroute_options *options,
+                                                      struct keyroute_detail *detail);
+
+/** The ZooKeeper ensemble: "host:port,host:port/chroot". A missing port is the property
+ *  hbase.zookeeper.property.clientPort, default 2181. Default "localhost".
+ *  Property: hbase.zookeeper.quorum.  Errors: INVALID_ARGUMENT, NO_MEMORY. */
+KEYROUTE_EXTERN int keyroute_options_set_zookeeper(struct keyroute_options *options,
+                                                   const char *ensemble);
+
+/** The znode below which the cluster keeps its own: an absolute path, default "/hbase". A trailing
+ *  slash is ignored. Property: zookeeper.znode.parent.  Errors: INVALID_ARGUMENT, NO_MEMORY. */
+KEYROUTE_EXTERN int keyroute_options_set_parent(struct keyroute_options *options,
+                                                const char *znode);
+
+/** The catalog's layout: "auto" (default) looks at the znodes, "meta" is two tiers. "root" and
+ *  "range" are reserved. Property: keyroute.layout.
+ *  Errors: INVALID_ARGUMENT unknown, or not built into this library; NO_MEMORY. */
+KEYROUTE_EXTERN int keyroute_options_set_layout(struct keyroute_options *options,
+                                                const char *layout);
+
+/** How often to try again after a first failure, 0 to 1000, default 15; the call's deadline ends
+ *  it too. Property: hbase.client.retries.number.  Errors: INVALID_ARGUMENT, NO_MEMORY. */
+KEYROUTE_EXTERN int keyroute_options_set_retries(struct keyroute_options *options, int retries);
+
+/** The unit of the wait between tries in ms, 1 to 60000, default 100.
+ *  Property: hbase.client.pause.  Errors: INVALID_ARGUMENT, NO_MEMORY. */
+KEYROUTE_EXTERN int keyroute_options_set_pause_ms(struct keyroute_options *options,
+                                                  int64_t pause_ms);
+
+/** The deadline of calls that name none, in ms, 1 to 86400000, default 30000.
+ *  Property: keyroute.deadline.ms.  Errors: INVALID_ARGUMENT, NO_MEMORY. */
+KEYROUTE_EXTERN int keyroute_options_set_deadline_ms(struct keyroute_options *options,
+                                                     int64_t deadline_ms);
+
+/** Where the library's log goes; default nowhere. Set it before keyroute_open.
+ *  level  lines less serious than this are not made
+ *  user   handed to cb */
+KEYROUTE_EXTERN void keyroute_options_set_log(struct keyroute_options *options, keyroute_log_cb cb,
+                                              void *user, enum keyroute_log_level level);
+
+/* ---- Connection ---------------------------------------------------------------------------- */
+
+/** One cluster: a loop thread, a cache, a registry and the connections to its servers. */
+struct keyroute_connection;
+
+/** Open a connection. Never touches the network: what is wrong with the cluster comes out in the
+ *  first call that needs it.
+ *  out      close with keyroute_close
+ *  options  copied; NULL = defaults
+ *  detail   NULL or filled in
+ *  Errors: INVALID_ARGUMENT an option's value (detail names it); NO_MEMORY memory or threads. */
+KEYROUTE_EXTERN int keyroute_open(struct keyroute_connection **out,
+                                  const struct keyroute_options *options,
+                                  struct keyroute_detail *detail);
+
+/** Close a connection. Calls under way end with CLOSED, their callbacks having run when this
+ *  returns; its threads are joined. Table handles die with it, counted locations do not.
+ *  conn  NULL is accepted. No other call on it may start once this one has.
+ *  Errors: INVALID_ARGUMENT called in a callback or inside a peek section; nothing is closed then.
+ *  Blocks: usually some ms; at most 3 s, even while a name server or ZooKeeper does not answer: a
+ *  thread stuck in the C library's resolver is then left to end by itself. */
+KEYROUTE_EXTERN int keyroute_close(struct keyroute_connection *conn);
+
+/** What one connection has counted since it was opened. Grows at the end. */
+struct keyroute_stats {
+  size_t size;              /* sizeof(struct keyroute_stats), set by the caller */
+  uint64_t hits;            /* answers from the cache */
+  uint64_t misses;          /* lookups that the cache could not answer */
+  uint64_t joins;           /* misses that waited for a scan another lookup had started */
+  uint64_t scans;           /* catalog scans sent, confirming reads included */
+  uint64_t scans_failed;    /* of these, ended by an error */
+  uint64_t registry_reads;  /* reads of the root's location */
+  uint64_t retries;         /* waits before a further try */
+  uint64_t connects;        /* connections made to servers */
+  uint64_t rpcs;            /* requests sent to servers */
+  uint64_t tables;          /* tables in the cache now */
+  uint64_t regions;         /* regions in the cache now */
+  uint64_t evictions;       /* regions that left the cache for any reason */
+  uint64_t pending;         /* calls under way now */
+  uint64_t bytes;           /* memory held by locations and servers now */
+};
+
+/** Read the counters. stats->size must be set; only that much is written. Errors: INVALID_ARGUMENT
+ *  size is 0. The figures are taken one after another, not as one snapshot. */
+KEYROUTE_EXTERN int keyroute_stats(struct keyroute_connection *conn, struct keyroute_stats *stats);
+
+/* ---- Locations ----------------------------------------------------------------------------- */
+
+/** Where one region is: its bounds, and the server of each of its replicas. Immutable and counted;
+ *  it may outlive its connection. */
+struct keyroute_location;
+
+/** Take one more count. Allowed on a peeked location only inside its peek section. Returns it. */
+KEYROUTE_EXTERN struct keyroute_location *keyroute_location_ref(
+    const struct keyroute_location *location);
+
+/** Give a count back; NULL is accepted. The last one frees the location. */
+KEYROUTE_EXTERN void keyroute_location_release(struct keyroute_location *location);
+
+/** The table's canonical name: "t" for default:t, else "namespace:name". */
+KEYROUTE_EXTERN struct keyroute_bytes keyroute_location_table(
+    const struct keyroute_location *location);
+
+/** First row of the region, inclusive; empty = unbounded. */
+KEYROUTE_EXTERN struct keyroute_bytes keyroute_location_start_key(
+    const struct keyroute_location *location);
+
+/** First row behind the region, exclusive; empty = unbounded. */
+KEYROUTE_EXTERN struct keyroute_bytes keyroute_location_end_key(
+    const struct keyroute_location *location);
+
+/** The region's id: the time in ms when it was made; of two regions the larger id is newer. */
+KEYROUTE_EXTERN int64_t keyroute_location_region_id(const struct keyroute_location *location);
+
+/** Write a replica's region name as HBase spells it: "t,start,id.encoded.". Bytes, not text.
+ *  out   receives at most size bytes; no NUL is added
+ *  Returns the length of the whole name, also when it did not fit. */
+KEYROUTE_EXTERN size_t keyroute_location_region_name(const struct keyroute_location *location,
+                                                     int replica, void *out, size_t size);
+
+/** Write a replica's encoded region name, as keyroute_location_region_name does. */
+KEYROUTE_EXTERN size_t keyroute_location_encoded_name(const struct keyroute_location *location,
+                                                      int replica, void *out, size_t size);
+
+/** The region's state as the catalog names it ("OPEN", "CLOSED", ...), static text; NULL if the
+ *  catalog does not say. */
+KEYROUTE_EXTERN const char *keyroute_location_state(const struct keyroute_location *location);
+
+/** How many replicas the catalog names: one above the highest with a column. At least 1. */
+KEYROUTE_EXTERN int keyroute_location_replica_count(const struct keyroute_location *location);
+
+/** The host of a replica's server, as the catalog spells it (an IPv6 address without brackets);
+ *  NULL if that replica is on no server. Borrowed from the location. */
+KEYROUTE_EXTERN const char *keyroute_location_host(const struct keyroute_location *location,
+                                                   int replica);
+
+/** The port of a replica's server, 0 if it is on no server. */
+KEYROUTE_EXTERN int keyroute_location_port(const struct keyroute_location *location, int replica);
+
+/** The start code of a replica's server (when that process began, ms), 0 if it is on no server. */
+KEYROUTE_EXTERN int64_t keyroute_location_start_code(const struct keyroute_location *location,
+                                                     int replica);
+
+/** The sequence number with which a replica was opened there, -1 if the catalog has none. */
+KEYROUTE_EXTERN int64_t keyroute_location_seqnum(const struct keyroute_location *location,
+                                                 int replica);
+
+/* ---- Calls --------------------------------------------------------------------------------- */
+
+/** Where an answer came from. */
+enum keyroute_source {
+  KEYROUTE_SOURCE_NONE,
+  KEYROUTE_SOURCE_CACHE,
+  KEYROUTE_SOURCE_CATALOG,
+  KEYROUTE_SOURCE_REGISTRY
+};
+
+/* Flags of a call. */
+#define KEYROUTE_REFRESH 0x1u    /* read the catalog even if the cache has an answer */
+#define KEYROUTE_CACHE_ONLY 0x2u /* answer from the cache or with NOT_CACHED */
+#define KEYROUTE_BEFORE 0x4u     /* the region before: the last one that starts below the row */
+#define KEYROUTE_AFTER 0x8u      /* the region of the first key above the row */
+#define KEYROUTE_TRACE 0x10u     /* record the steps in detail->trace */
+
+/** How to make one call. All zero (but for size) means the defaults. Grows at the end. */
+struct keyroute_call {
+  size_t size;         /* sizeof(struct keyroute_call) */
+  int64_t deadline_ms; /* everything included; 0 = the connection's default */
+  unsigned flags;      /* KEYROUTE_REFRESH, ... */
+  int replica;         /* the replica that must have a server; 0 = primary */
+};
+
+/** For keyroute_call.replica: any replica that has a server will do. */
+#define KEYROUTE_REPLICA_ANY (-1)
+
+struct keyroute_trace;
+
+/** How a call went. Set size, or use KEYROUTE_DETAIL_INIT, before the first use; give what it holds
+ *  back with keyroute_detail_clear. Grows at the end. */
+struct keyroute_detail {
+  size_t size;                 /* sizeof(struct keyroute_detail) */
+  int error;                   /* what the call returned */
+  enum keyroute_source source; /* where the answer came from */
+  bool deadline;               /* the deadline ended the retries */
+  unsigned attempts;           /* tries at the catalog; 0 = answered by the cache */
+  unsigned rpcs;               /* requests sent to servers for this answer */
+  int64_t elapsed_us;          /* from the call to its answer */
+  char server[272];            /* "host:port" last asked, or "" */
+  char message[768];           /* one line that names the thing; "" on success */
+  struct keyroute_trace *trace; /* with KEYROUTE_TRACE, else NULL */
+};
+
+#define KEYROUTE_DETAIL_INIT {sizeof(struct keyroute_detail), 0, KEYROUTE_SOURCE_NONE, false, 0, 0, 0, "", "", NULL}
+#define KEYROUTE_CALL_INIT {sizeof(struct keyroute_call), 0, 0, 0}
+
+/** Release what a detail holds and make it as new. NULL is accepted. */
+KEYROUTE_EXTERN void keyroute_detail_clear(struct keyroute_detail *detail);
+
+/** One step of a call. The texts are borrowed from the trace. */
+struct keyroute_step {
+  size_t size;        /* sizeof(struct keyroute_step), set by the caller */
+  const char *name;   /* "cache", "registry", "scan", "confirm", "wait", ... */
+  int64_t at_us;      /* since the call began */
+  int64_t took_us;    /* how long the step took */
+  const char *server; /* "host:port" asked, or "" */
+  const char *detail; /* what came out, or "" */
+};
+
+/** How many steps a trace has; 0 for NULL. */
+KEYROUTE_EXTERN size_t keyroute_trace_count(const struct keyroute_trace *trace);
+
+/** Read a step. Errors: INVALID_ARGUMENT no such step, or step->size is 0. */
+KEYROUTE_EXTERN int keyroute_trace_step(const struct keyroute_trace *trace, size_t index,
+                                        struct keyroute_step *step);
+
+/** Find the region that holds a row.
+ *  Answers from the cache if it can, else scans the catalog once for all who wait.
+ *  out     location, give it back with keyroute_location_release; untouched on error
+ *  table   "name" or "namespace:name"; "hbase:meta" locates the catalog itself
+ *  row     any bytes; empty = the first region
+ *  call    NULL = defaults
+ *  detail  NULL, or filled in
+ *  Errors: INVALID_ARGUMENT a table name that HBase would refuse, unknown flags, in a callback or a
+ *  peek section; TABLE_NOT_FOUND, HOLE, OVERLAP, OFFLINE, NO_SERVER, DEAD_SERVER, CORRUPT as the
+ *  catalog is; BOOTSTRAP, RESOLVE, UNREACHABLE, PROTOCOL, OVERLOADED, REMOTE, AUTH as the cluster
+ *  is; NOT_CACHED with KEYROUTE_CACHE_ONLY; TIMEOUT nothing had answered by the deadline; CLOSED;
+ *  NO_MEMORY.
+ *  Threads: any, but not in a callback.  Blocks: up to the deadline; a hit never.
+ *  Source: HBase 2.x AsyncNonMetaRegionLocator, ConnectionImplementation.locateRegionInMeta */
+KEYROUTE_EXTERN int keyroute_locate(struct keyroute_location **out,
+                                    struct keyroute_connection *conn, const char *table,
+                                    struct keyroute_bytes row, const struct keyroute_call *call,
+                                    struct keyroute_detail *detail);
+
+/** Receives the answer of an asynchronous call: on the connection's loop thread, exactly once, never
+ *  inside the starting call, under no lock. It may start calls; it may not block or close.
+ *  error     0 or KEYROUTE_E_...
+ *  location  NULL on error; borrowed for the callback, keep it with keyroute_location_ref
+ *  detail    how it went; borrowed for the callback, its trace too */
+typedef void (*keyroute_locate_cb)(void *payload, int error, struct keyroute_location *location,
+                                   const struct keyroute_detail *detail);
+
+/** Start keyroute_locate without waiting. Arguments as there; errors found before anything is
+ *  started are returned and cb is not called; all others go to cb.
+ *  request  NULL, or receives a number for keyroute_cancel
+ *  Errors returned: INVALID_ARGUMENT, CLOSED, NO_MEMORY.  Threads: any, in a callback too. */
+KEYROUTE_EXTERN int keyroute_locate_async(uint64_t *request, struct keyroute_connection *conn,
+                                          const char *table, struct keyroute_bytes row,
+                                          const struct keyroute_call *call, keyroute_locate_cb cb,
+                                          void *payload);
+
+/** End one asynchronous call early: its callback gets CANCELLED, unless its answer was already on
+ *  the way. Others that wait for the same scan are not disturbed. Unknown numbers are ignored. */
+KEYROUTE_EXTERN void keyroute_cancel(struct keyroute_connection *conn, uint64_t request);
+
+/* ---- Tables, and the hit path without a call ------------------------------------------------ */
+
+/** A table of one connection, found once instead of at each call. It stays valid, and right, while
+ *  the table is dropped and made again, until it is given back or the connection closed. */
+struct keyroute_table;
+
+/** Get a handle for a table, whether or not the table exists.
+ *  out  release with keyroute_table_release before the connection is closed
+ *  Errors: INVALID_ARGUMENT a name that HBase would refuse; NO_MEMORY; CLOSED. */
+KEYROUTE_EXTERN int keyroute_table_get(struct keyroute_table **out,
+                                       struct keyroute_connection *conn, const char *table);
+
+/** Give a handle back; NULL is accepted. */
+KEYROUTE_EXTERN void keyroute_table_release(struct keyroute_table *table);
+
+/** keyroute_locate through a handle. */
+KEYROUTE_EXTERN int keyroute_table_locate(struct keyroute_location **out,
+                                          struct keyroute_table *table, struct keyroute_bytes row,
+                                          const struct keyroute_call *call,
+                                          struct keyroute_detail *detail);
+
+/** Open a peek section on this thread. What is peeked stays valid until the section is closed.
+ *  Sections nest. Keep them short, on one thread, and call nothing that blocks inside: memory that
+ *  the cache replaces cannot be freed meanwhile. Calls of this library that block refuse to run in
+ *  one. Code that may change threads in between (fibres, other runtimes) uses keyroute_locate. */
+KEYROUTE_EXTERN void keyroute_peek_begin(void);
+
+/** Close the peek section. */
+KEYROUTE_EXTERN void keyroute_peek_end(void);
+
+/** The cached location of a row's region (current one, any replica), or NULL. Takes no lock,
+ *  allocates nothing (but for a thread's first section, which registers the thread), reads no
+ *  clock. Only inside a peek section, and valid until its end. */
+KEYROUTE_EXTERN const struct keyroute_location *keyroute_peek(struct keyroute_table *table,
+                                                              struct keyroute_bytes row);
+
+/** keyroute_peek for many rows: out[i] is the location of rows[i] or NULL.
+ *  Returns how many are not NULL. */
+KEYROUTE_EXTERN size_t keyroute_peek_many(const struct keyroute_location **out,
+                                          struct keyroute_table *table,
+                                          const struct keyroute_bytes *rows, size_t count);
+
+/* ---- Dropping what is cached ----------------------------------------------------------------- */
+
+/** Forget all cached regions of a table. When it returns, no hit gives them out any more.
+ *  Errors: INVALID_ARGUMENT a name that HBase would refuse; CLOSED. */
+KEYROUTE_EXTERN int keyroute_clear_table(struct keyroute_connection *conn, const char *table);
+
+/** Forget every location on one server, of all tables. As keyroute_clear_table.
+ *  start_code  that process only; 0 = whatever ran on host and port */
+KEYROUTE_EXTERN int keyroute_clear_server(struct keyroute_connection *conn, const char *host,
+                                          int port, int64_t start_code);
+
+/** Forget everything. As keyroute_clear_table. */
+KEYROUTE_EXTERN int keyroute_clear_all(struct keyroute_connection *conn);
+
+/* ---- About the library ----------------------------------------------------------------------- */
+
+/** The library's version, static: "0.1.0". */
+KEYROUTE_EXTERN const char *keyroute_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,19 @@
+#ifndef KR_BYTES_H
+#define KR_BYTES_H
+
+#include "keyroute/keyroute.h"
+
+/* Order of unsigned bytes; a prefix sorts first. Negative, 0, positive. */
+int kr_bytes_compare(struct keyroute_bytes a, struct keyroute_bytes b);
+bool kr_bytes_equal(struct keyroute_bytes a, struct keyroute_bytes b);
+
+static inline struct keyroute_bytes kr_bytes(const void *data, size_t len)
+{
+  return (struct keyroute_bytes){data, len};
+}
+
+/* For messages: the escaped bytes, cut after max_len characters of text with "..." behind. out has
+ * size bytes of room, NUL included; size >= 8. Returns out. */
+char *kr_bytes_print(char *out, size_t size, struct keyroute_bytes bytes);
+
+#endif

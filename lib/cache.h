@@ -1,0 +1,90 @@
+#ifndef KR_CACHE_H
+#define KR_CACHE_H
+
+#include "lib/location.h"
+#include "lib/stats.h"
+
+/* What a connection knows: tables by name, in each the regions by start key. Readers anywhere, in a
+ * read section (rcu.h); regions are changed on the loop thread only. */
+struct kr_cache;
+
+/* A table of the cache; the public handle is this object. Counted: by handles and by lookups. */
+struct keyroute_table;
+
+struct kr_cache *kr_cache_new(struct kr_mem *mem, struct kr_stats *stats);
+/* No readers, lookups or handles any more. */
+void kr_cache_free(struct kr_cache *cache);
+
+/* The table of that canonical name, made if it is new; a count is the caller's. Any thread. NULL =
+ * out of memory. owner is what kr_table_owner gives back. */
+struct keyroute_table *kr_cache_table(struct kr_cache *cache, struct keyroute_bytes name);
+
+/* The same without making one and without a count; NULL = not there. Reader. */
+struct keyroute_table *kr_cache_find_table(struct kr_cache *cache, struct keyroute_bytes name);
+
+/* One more count for somebody who holds one. Any thread. */
+struct keyroute_table *kr_table_ref(struct keyroute_table *table);
+
+/* Give a count back. A table that nobody counts and that has no regions leaves the cache. */
+void kr_table_release(struct keyroute_table *table);
+
+struct keyroute_bytes kr_table_name(const struct keyroute_table *table);
+
+/* What the cache's owner wants to find again from a handle. */
+void kr_cache_set_owner(struct kr_cache *cache, void *owner);
+void *kr_table_owner(const struct keyroute_table *table);
+
+/* Reader: the live region that covers the row, or NULL; marks it as touched. */
+struct keyroute_location *kr_table_find(const struct keyroute_table *table,
+                                        struct keyroute_bytes row, enum kr_position position);
+void kr_table_find_many(const struct keyroute_table *table,
+                        const struct keyroute_location **out, const struct keyroute_bytes *rows,
+                        size_t count);
+
+/* Reader: the last region, live or not, that starts at or below the row; for comparing gaps. */
+const struct keyroute_location *kr_table_floor(const struct keyroute_table *table,
+                                               struct keyroute_bytes row);
+
+/* The cache's logical time: grows with every change and every call of this. Loop. */
+uint64_t kr_cache_tick(struct kr_cache *cache);
+
+/* Loop: store what a read of the catalog, sent at logical time `sent`, found. The rules are in
+ * cache.c. *kept is the location to answer with, counted for the caller: the one stored, the equal
+ * one that was there already, or, where a newer region stands in the way, fresh itself, unstored.
+ * fresh is not consumed, and its replicas may be replaced by newer ones known here.
+ * Errors: NO_MEMORY. */
+int kr_cache_store(struct kr_cache *cache, struct keyroute_table *table,
+                   struct keyroute_location *fresh, uint64_t sent,
+                   struct keyroute_location **kept);
+
+/* Loop: take this very location out, if it is still there. */
+void kr_cache_remove(struct kr_cache *cache, struct keyroute_table *table,
+                     struct keyroute_location *location);
+
+/* Loop: take out all regions of a table that overlap [row, row]: what covers the row. */
+void kr_cache_remove_row(struct kr_cache *cache, struct keyroute_table *table,
+                         struct keyroute_bytes row);
+
+/* Loop: take out all regions of a table. */
+void kr_cache_clear_table(struct kr_cache *cache, struct keyroute_table *table);
+
+/* Any thread: retire what matches, so that no hit gives it out any more; the loop takes it out with
+ * kr_cache_sweep. table NULL = all tables; host NULL = all servers; start_code 0 = any. */
+struct kr_cache_filter {
+  struct keyroute_bytes table;
+  const char *host;
+  int port;
+  int64_t start_code;
+};
+void kr_cache_retire(struct kr_cache *cache, const struct kr_cache_filter *filter);
+
+/* Loop: take out everything that is retired. */
+void kr_cache_sweep(struct kr_cache *cache);
+
+/* Figures of this moment. Any thread. */
+struct kr_cache_size {
+  size_t tables, regions, bytes;
+};
+struct kr_cache_size kr_cache_size(const struct kr_cache *cache);
+
+#endif

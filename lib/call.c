@@ -1,0 +1,266 @@
+/*
+ * One public call, from its checked arguments to its callback.
+ *
+ *   caller's thread   kr_call_start: copy what is asked, count the table, post
+ *   loop              begin: give the call its number, start its lookup
+ *   loop              lookup_done: make the detail, run the callback, free everything
+ *
+ *  1. The callback runs exactly once, on the loop, outside every lock, never inside kr_call_start.
+ *  2. A call belongs to the loop from the moment it is posted. Cancelling goes by number, so that a
+ *     number whose call is over does no harm.
+ *  3. The blocking call is the asynchronous one and a wait: its callback moves the result to the
+ *     waiting thread's stack.
+ */
+#include "lib/call.h"
+
+#include "lib/bytes.h"
+#include "lib/clock.h"
+#include "lib/hash.h"
+#include "lib/server.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+struct kr_call {
+  UT_hash_handle hh;
+  struct kr_task task;
+  struct keyroute_connection *conn;
+  struct kr_lookup lookup;
+  uint64_t number;
+  keyroute_locate_cb cb;
+  void *payload;
+  struct keyroute_detail detail;
+  char row[];
+};
+
+static struct kr_call *call_of(struct kr_lookup *lookup)
+{
+  return lookup->arg;
+}
+
+static void call_free(struct kr_call *call)
+{
+  struct kr_mem *mem = call->conn->mem;
+
+  kr_table_release(call->lookup.table);
+  keyroute_location_release(call->lookup.location);
+  kr_trace_free(call->lookup.trace);
+  keyroute_detail_clear(&call->detail);
+  kr_free(mem, call);
+}
+
+static void make_detail(struct kr_call *call)
+{
+  struct keyroute_detail *detail = &call->detail;
+  struct kr_lookup *lookup = &call->lookup;
+
+  detail->size = sizeof(*detail);
+  detail->error = lookup->failure.code;
+  detail->source = lookup->source;
+  detail->deadline = lookup->deadline;
+  detail->attempts = lookup->attempts;
+  detail->rpcs = lookup->rpcs;
+  detail->elapsed_us = kr_clock_us() - lookup->began_us;
+  memcpy(detail->server, lookup->failure.server, sizeof(detail->server));
+  memcpy(detail->message, lookup->failure.message, sizeof(detail->message));
+  detail->trace = lookup->trace;
+  lookup->trace = NULL;
+}
+
+static void lookup_done(struct kr_lookup *lookup)
+{
+  struct kr_call *call = call_of(lookup);
+  struct kr_mem *mem = call->conn->mem;
+
+  HASH_DEL(call->conn->calls, call);
+  make_detail(call);
+  if (lookup->source == KEYROUTE_SOURCE_CACHE) {
+    kr_trace_add(call->detail.trace, "cache", 0, call->detail.elapsed_us, NULL, "hit");
+    kr_stats_add(call->conn->stats, KR_COUNT_HITS, 1);
+  } else {
+    kr_stats_add(call->conn->stats, KR_COUNT_MISSES, 1);
+  }
+  /* Before the callback: whoever learns of the answer finds the call no longer counted. */
+  __atomic_fetch_sub(&call->conn->pending, 1, __ATOMIC_RELEASE);
+  call->cb(call->payload, lookup->failure.code, lookup->location, &call->detail);
+  call_free(call);
+}
+
+static void begin(struct kr_task *task)
+{
+  char *member = (char *)task;
+  struct kr_call *call = (struct kr_call *)(void *)(member - offsetof(struct kr_call, task));
+  struct kr_mem *mem = call->conn->mem;
+  bool hash_failed = false;
+
+  HASH_ADD(hh, call->conn->calls, number, sizeof(call->number), call);
+  if (hash_failed) {
+    kr_fail(&call->lookup.failure, KEYROUTE_E_NO_MEMORY, "out of memory");
+    make_detail(call);
+    __atomic_fetch_sub(&call->conn->pending, 1, __ATOMIC_RELEASE);
+    call->cb(call->payload, KEYROUTE_E_NO_MEMORY, NULL, &call->detail);
+    call_free(call);
+    return;
+  }
+  kr_locator_start(call->conn->locator, &call->lookup);
+}
+
+static void fill_lookup(struct kr_call *call, const struct kr_call_request *request)
+{
+  memcpy(call->row, request->row.data != NULL ? request->row.data : "", request->row.len);
+  call->lookup = (struct kr_lookup){
+      .table = kr_table_ref(request->table),
+      .row = kr_bytes(call->row, request->row.len),
+      .position = request->position,
+      .replica = request->replica,
+      .refresh = (request->flags & KEYROUTE_REFRESH) != 0,
+      .cache_only = (request->flags & KEYROUTE_CACHE_ONLY) != 0,
+      .began_us = request->began_us,
+      .deadline_us = request->began_us + request->deadline_ms * 1000,
+      .done = lookup_done,
+      .arg = call,
+  };
+}
+
+int kr_call_start(struct keyroute_connection *conn, const struct kr_call_request *request,
+                  keyroute_locate_cb cb, void *payload, uint64_t *number)
+{
+  struct kr_call *call = kr_calloc(conn->mem, sizeof(*call) + request->row.len);
+
+  if (call == NULL) {
+    return KEYROUTE_E_NO_MEMORY;
+  }
+  call->conn = conn;
+  call->cb = cb;
+  call->payload = payload;
+  call->task.run = begin;
+  call->number = __atomic_add_fetch(&conn->last_request, 1, __ATOMIC_RELAXED);
+  fill_lookup(call, request);
+  if ((request->flags & KEYROUTE_TRACE) != 0) {
+    call->lookup.trace = kr_trace_new(conn->mem);
+    if (call->lookup.trace == NULL) {
+      call_free(call);
+      return KEYROUTE_E_NO_MEMORY;
+    }
+  }
+  if (number != NULL) {
+    *number = call->number;
+  }
+  __atomic_fetch_add(&conn->pending, 1, __ATOMIC_RELAXED);
+  kr_loop_post(conn->loop, &call->task);
+  return 0;
+}
+
+/* ---- Cancelling ---- */
+
+struct cancel {
+  struct kr_task task;
+  struct keyroute_connection *conn;
+  uint64_t number;
+};
+
+static void cancel_on_loop(struct kr_task *task)
+{
+  struct cancel *cancel = (struct cancel *)(void *)task; /* its first field */
+  struct keyroute_connection *conn = cancel->conn;
+  struct kr_call *call;
+
+  HASH_FIND(hh, conn->calls, &cancel->number, sizeof(cancel->number), call);
+  if (call != NULL) {
+    kr_locator_cancel(conn->locator, &call->lookup);
+  }
+  kr_free(conn->mem, cancel);
+}
+
+void kr_call_cancel(struct keyroute_connection *conn, uint64_t number)
+{
+  struct cancel *cancel = kr_calloc(conn->mem, sizeof(*cancel));
+
+  /* Without memory the call ends by its deadline instead. */
+  if (cancel != NULL) {
+    cancel->task.run = cancel_on_loop;
+    cancel->conn = conn;
+    cancel->number = number;
+    kr_loop_post(conn->loop, &cancel->task);
+  }
+}
+
+/* ---- Waiting ---- */
+
+struct wait {
+  pthread_mutex_t lock;
+  pthread_cond_t ended;
+  bool is_over; /* lock */
+  int error;
+  struct keyroute_location *location;
+  struct keyroute_detail detail;
+};
+
+static void wait_over(void *payload, int error, struct keyroute_location *location,
+                      const struct keyroute_detail *detail)
+{
+  struct wait *wait = payload;
+
+  wait->error = error;
+  wait->location = location != NULL ? keyroute_location_ref(location) : NULL;
+  /* The detail is a call's of ours: its trace may move. */
+  wait->detail = *detail;
+  ((struct keyroute_detail *)(uintptr_t)detail)->trace = NULL;
+  pthread_mutex_lock(&wait->lock);
+  wait->is_over = true;
+  /* Under the lock: the waiter may be gone the moment it is not held. */
+  pthread_cond_signal(&wait->ended);
+  pthread_mutex_unlock(&wait->lock);
+}
+
+int kr_call_wait(struct keyroute_connection *conn, const struct kr_call_request *request,
+                 struct keyroute_location **out, struct keyroute_detail *detail)
+{
+  struct wait wait = {.lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
+  int error = kr_call_start(conn, request, wait_over, &wait, NULL);
+
+  if (error != 0) {
+    return kr_detail_fail(detail, error, "out of memory");
+  }
+  pthread_mutex_lock(&wait.lock);
+  while (!wait.is_over) {
+    pthread_cond_wait(&wait.ended, &wait.lock);
+  }
+  pthread_mutex_unlock(&wait.lock);
+  pthread_mutex_destroy(&wait.lock);
+  pthread_cond_destroy(&wait.ended);
+  if (wait.error == 0) {
+    *out = wait.location;
+  }
+  kr_detail_take(detail, &wait.detail);
+  return wait.error;
+}
+
+/* ---- Details ---- */
+
+void kr_detail_take(struct keyroute_detail *to, struct keyroute_detail *from)
+{
+  size_t size = to != NULL ? to->size : 0;
+
+  if (size >= offsetof(struct keyroute_detail, trace) + sizeof(from->trace)) {
+    kr_trace_free(to->trace);
+  } else {
+    kr_trace_free(from->trace);
+    from->trace = NULL;
+  }
+  if (size > 0) {
+    from->size = size;
+    memcpy(to, from, size < sizeof(*from) ? size : sizeof(*from));
+  }
+  from->trace = NULL;
+}
+
+void keyroute_detail_clear(struct keyroute_detail *detail)
+{
+  if (detail != NULL) {
+    struct keyroute_detail empty = {.size = detail->size};
+
+    kr_detail_take(detail, &empty);
+  }
+}

@@ -1,0 +1,36 @@
+#ifndef KR_CALL_H
+#define KR_CALL_H
+
+#include "lib/connection.h"
+
+/* One public call that the cache did not answer in the caller's thread: from its checked arguments
+ * to its callback. */
+struct kr_call;
+
+/* What is asked, arguments checked. */
+struct kr_call_request {
+  struct keyroute_table *table; /* borrowed */
+  struct keyroute_bytes row;    /* copied */
+  enum kr_position position;
+  int replica;
+  unsigned flags; /* KEYROUTE_... */
+  int64_t began_us;
+  int64_t deadline_ms;
+};
+
+/* Start a call; cb runs on the loop. number  NULL, or for kr_call_cancel. Errors: NO_MEMORY. */
+int kr_call_start(struct keyroute_connection *conn, const struct kr_call_request *request,
+                  keyroute_locate_cb cb, void *payload, uint64_t *number);
+
+/* Start a call and wait for it. Not on the loop. detail may be NULL; its size is checked. */
+int kr_call_wait(struct keyroute_connection *conn, const struct kr_call_request *request,
+                 struct keyroute_location **out, struct keyroute_detail *detail);
+
+/* End one call early; unknown numbers are ignored. Any thread. */
+void kr_call_cancel(struct keyroute_connection *conn, uint64_t number);
+
+/* Copy a detail into the caller's, as much of it as that has room for; the trace moves, or is freed
+ * where there is no room. */
+void kr_detail_take(struct keyroute_detail *to, struct keyroute_detail *from);
+
+#endif

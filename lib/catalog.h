@@ -1,0 +1,53 @@
+#ifndef KR_CATALOG_H
+#define KR_CATALOG_H
+
+#include "lib/error.h"
+#include "lib/location.h"
+#include "lib/registry.h"
+#include "lib/scan.h"
+
+/* Knows how the locations of regions are keyed and written: which table is a table's parent, which
+ * key to look for there, what a row of it says. Pure: no I/O, no state but interned servers. */
+
+/* A catalog row, believed or not. */
+struct kr_catalog_row {
+  struct keyroute_bytes key;          /* a view into the reply */
+  struct keyroute_location *location; /* counted; NULL = it cannot be believed, see failure */
+  bool offline;
+  bool split; /* a parent whose daughters have taken over */
+  struct kr_failure failure;
+};
+
+struct kr_catalog {
+  const char *name;
+  const char *family; /* of the columns that hold locations */
+  const char *root;   /* the table whose only region's place the registry knows */
+
+  /* The table whose rows say where this one's regions are; empty = the registry says,
+   * for it is the root. */
+  struct keyroute_bytes (*parent)(struct keyroute_bytes table);
+
+  /* The row of the parent from which a reversed scan meets the wanted region first. */
+  void (*search_key)(struct kr_buf *key, struct keyroute_bytes table, struct keyroute_bytes row,
+                     enum kr_position position);
+
+  /* Bounds of the table's rows in the parent: the first possible, and the first behind them. */
+  void (*low_key)(struct kr_buf *key, struct keyroute_bytes table);
+  void (*high_key)(struct kr_buf *key, struct keyroute_bytes table);
+
+  /* Read a row. Sets out->location, or out->failure with CORRUPT and the reason, also when the row
+   * belongs to another table than asked for. Errors: NO_MEMORY. */
+  int (*parse_row)(struct kr_catalog_row *out, struct kr_mem *mem, struct kr_servers *servers,
+                   struct keyroute_bytes table, const struct kr_row *row);
+
+  /* Read what the registry keeps into the location of the root's region. Errors: BOOTSTRAP with the
+   * reason, NO_MEMORY; failure tells. */
+  struct keyroute_location *(*parse_root)(struct kr_failure *failure, struct kr_mem *mem,
+                                          struct kr_servers *servers,
+                                          const struct kr_root *root);
+};
+
+/* Two tiers: hbase:meta, whose place the registry knows, and user tables. */
+extern const struct kr_catalog kr_catalog_meta;
+
+#endif

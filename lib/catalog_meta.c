@@ -1,0 +1,418 @@
+/*
+ * The catalog of HBase 0.96 and later: two tiers.
+ *
+ * The registry names the server of hbase:meta's only region; hbase:meta's rows name those of all other
+ * tables. A row's key is the region's name, "table,start,id.encoded."; its family info holds:
+ *
+ *   regioninfo            "PBUF" + RegionInfo: table, start key, end key, id, offline, split
+ *   server                "host:port"                     server_0001 ... for the other replicas
+ *   serverstartcode       int64, big-endian               serverstartcode_0001 ...
+ *   seqnumDuringOpen      int64, big-endian               seqnumDuringOpen_0001 ...
+ *   state                 text                            (the primary's)
+ *
+ *  1. A row is believed only if its regioninfo says the same table, start key and id as its key.
+ *  2. A region without a server cell, or with an empty one, or without a start code, is on no server.
+ *     A server cell that cannot be read makes the row CORRUPT for the primary; another replica is
+ *     then merely on no server.
+ *  3. The search key `table,row,` + 14 nines sorts behind every region of the table that starts at or
+ *     below the row, for ids have 13 digits and nines are the highest. For KR_BEFORE, 14 zeros sort
+ *     before every region that starts at the row.
+ *  4. A server refuses row keys over 32767 bytes. A row that makes the key too long is cut: a region's
+ *     name is a row key itself, so no start key is long enough for the rest to matter.
+ *
+ * Source: HBase CatalogFamilyFormat, RegionInfo.createRegionName, AsyncNonMetaRegionLocator; the
+ * znode: ZNodePaths, MetaTableLocator, MetaRegionServer in ZooKeeper.proto
+ */
+#include "lib/bytes.h"
+#include "lib/catalog.h"
+#include "lib/region.h"
+#include "lib/znode.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* HConstants.MAX_ROW_LENGTH */
+enum { ROW_KEY_MAX = 32767 };
+
+/* Room for a printed key in a message. */
+enum { KEY_TEXT = 200 };
+
+static const char nines[] = "99999999999999";
+static const char zeros[] = "00000000000000";
+
+static const char meta[] = "hbase:meta";
+
+static struct keyroute_bytes parent(struct keyroute_bytes table)
+{
+  return kr_bytes_equal(table, keyroute_string(meta)) ? kr_bytes(NULL, 0) : keyroute_string(meta);
+}
+
+static void search_key(struct kr_buf *key, struct keyroute_bytes table, struct keyroute_bytes row,
+                       enum kr_position position)
+{
+  size_t room = ROW_KEY_MAX - table.len - 2 - (sizeof(nines) - 1);
+  bool cut = row.len > room;
+  bool before = position == KR_BEFORE && !cut;
+
+  kr_buf_bytes(key, table);
+  if (position == KR_BEFORE && row.len == 0) {
+    kr_buf_u8(key, 0); /* behind the table's last region, before any other table */
+    return;
+  }
+  kr_buf_u8(key, ',');
+  kr_buf_bytes(key, kr_bytes(row.data, cut ? room : row.len));
+  kr_buf_u8(key, ',');
+  kr_buf_text(key, before ? zeros : nines);
+}
+
+static void low_key(struct kr_buf *key, struct keyroute_bytes table)
+{
+  kr_buf_bytes(key, table);
+  kr_buf_text(key, ",,");
+}
+
+static void high_key(struct kr_buf *key, struct keyroute_bytes table)
+{
+  kr_buf_bytes(key, table);
+  kr_buf_text(key, " ,,");
+}
+
+/* ---- Rows ---- */
+
+static void fail_row(struct kr_catalog_row *out, const char *reason)
+{
+  char key[KEY_TEXT];
+
+  kr_fail(&out->failure, KEYROUTE_E_CORRUPT, "catalog row %s: %s",
+          kr_bytes_print(key, sizeof(key), out->key), reason);
+}
+
+/* What a row's key and its regioninfo say, if they agree. Errors: CORRUPT (told in out->failure),
+ * NO_MEMORY. */
+static int parse_names(struct kr_catalog_row *out, struct kr_mem *mem,
+                       struct keyroute_bytes table, const struct kr_row *row,
+                       struct kr_region_name *name, struct kr_region_info **info)
+{
+  const struct kr_cell *cell = kr_row_find(row, "info", "regioninfo");
+
+  if (kr_region_name_parse(name, row->key) != 0) {
+    fail_row(out, "its key is not a region name");
+    return KEYROUTE_E_CORRUPT;
+  }
+  if (!kr_bytes_equal(name->table, table)) {
+    fail_row(out, "it belongs to another table");
+    return KEYROUTE_E_CORRUPT;
+  }
+  if (cell == NULL || cell->value.len == 0) {
+    fail_row(out, "it has no regioninfo");
+    return KEYROUTE_E_CORRUPT;
+  }
+  int error = kr_region_info_parse(info, mem, cell->value);
+
+  if (error == KEYROUTE_E_CORRUPT) {
+    fail_row(out, "its regioninfo cannot be read");
+  }
+  return error;
+}
+
+/* Why the regioninfo is not the one of this row; NULL = it is. */
+static const char *disagreement(const struct kr_region_name *name,
+                                const struct kr_region_info *info)
+{
+  if (!kr_bytes_equal(info->table, name->table)) {
+    return "its regioninfo names another table";
+  }
+  if (!kr_bytes_equal(info->start_key, name->start_key)) {
+    return "its regioninfo names another start key";
+  }
+  if (info->id != name->id) {
+    return "its regioninfo names another region id";
+  }
+  if (info->replica != 0) {
+    return "its regioninfo is that of a replica";
+  }
+  if (info->end_key.len > 0 && kr_bytes_compare(info->end_key, info->start_key) <= 0) {
+    return "its regioninfo ends at or below its start key";
+  }
+  return NULL;
+}
+
+/* The replica a qualifier speaks of: "server" 0, "server_0001" 1; -1 = of something else. */
+static int replica_of(struct keyroute_bytes qualifier, const char *column)
+{
+  size_t len = strlen(column);
+  const char *text = qualifier.data;
+  int replica = 0;
+
+  if (qualifier.len < len || memcmp(text, column, len) != 0) {
+    return -1;
+  }
+  if (qualifier.len == len) {
+    return 0;
+  }
+  if (qualifier.len != len + 5 || text[len] != '_') {
+    return -1;
+  }
+  for (size_t i = len + 1; i < qualifier.len; i++) {
+    static const char digits[] = "0123456789ABCDEF";
+    const char *digit = text[i] != '\0' ? strchr(digits, text[i]) : NULL;
+
+    if (digit == NULL) {
+      return -1;
+    }
+    replica = replica * 16 + (int)(digit - digits);
+  }
+  return replica > 0 && replica < KR_REPLICAS_MAX ? replica : -1;
+}
+
+/* What the columns of one replica say. */
+struct placed {
+  struct keyroute_bytes server; /* "host:port" */
+  int64_t start_code;
+  bool has_start_code;
+  int64_t seqnum;
+};
+
+static bool read_int64(int64_t *out, struct keyroute_bytes value)
+{
+  struct kr_reader reader = kr_reader(value);
+  uint64_t number = kr_read_u64(&reader);
+
+  if (reader.bad || kr_reader_left(&reader) > 0) {
+    return false;
+  }
+  *out = (int64_t)number;
+  return true;
+}
+
+/* Sort a row's cells by replica. Returns how many replicas there are, at least 1. */
+static int collect(struct placed *placed, const struct kr_row *row, struct keyroute_bytes *state)
+{
+  int count = 1;
+
+  for (int i = 0; i < KR_REPLICAS_MAX; i++) {
+    placed[i] = (struct placed){.seqnum = -1};
+  }
+  for (size_t i = 0; i < row->cell_count; i++) {
+    const struct kr_cell *cell = &row->cells[i];
+    int replica;
+
+    if (kr_bytes_equal(cell->qualifier, keyroute_string("state"))) {
+      *state = cell->value;
+    } else if ((replica = replica_of(cell->qualifier, "server")) >= 0) {
+      placed[replica].server = cell->value;
+      count = replica >= count ? replica + 1 : count;
+    } else if ((replica = replica_of(cell->qualifier, "serverstartcode")) >= 0) {
+      placed[replica].has_start_code = read_int64(&placed[replica].start_code, cell->value);
+    } else if ((replica = replica_of(cell->qualifier, "seqnumDuringOpen")) >= 0) {
+      read_int64(&placed[replica].seqnum, cell->value);
+    }
+  }
+  return count;
+}
+
+/* Take "host:port" apart. */
+static bool split_address(struct keyroute_bytes text, struct keyroute_bytes *host, uint16_t *port)
+{
+  const char *data = text.data;
+  size_t colon = text.len;
+  unsigned number = 0;
+
+  while (colon > 0 && data[colon - 1] != ':') {
+    colon--;
+  }
+  if (colon < 2 || colon == text.len || text.len - colon > 5 || text.len > 255 + 6 ||
+      memchr(data, '\0', text.len) != NULL) {
+    return false;
+  }
+  for (size_t i = colon; i < text.len; i++) {
+    if (data[i] < '0' || data[i] > '9') {
+      return false;
+    }
+    number = number * 10 + (unsigned)(data[i] - '0');
+  }
+  *host = kr_bytes(data, colon - 1);
+  *port = (uint16_t)number;
+  return number > 0 && number <= 65535;
+}
+
+/* Make replicas out of what the columns say. Errors: CORRUPT the primary's server, NO_MEMORY. */
+static int place(struct kr_replica *replicas, struct kr_servers *servers,
+                 const struct placed *placed, int count)
+{
+  for (int i = 0; i < count; i++) {
+    struct keyroute_bytes host;
+    uint16_t port;
+
+    replicas[i] = (struct kr_replica){NULL, placed[i].seqnum};
+    if (placed[i].server.len == 0 || !placed[i].has_start_code) {
+      continue;
+    }
+    if (!split_address(placed[i].server, &host, &port)) {
+      if (i == 0) {
+        return KEYROUTE_E_CORRUPT;
+      }
+      continue;
+    }
+    replicas[i].server = kr_servers_get(servers, host, port, placed[i].start_code);
+    if (replicas[i].server == NULL) {
+      return KEYROUTE_E_NO_MEMORY;
+    }
+  }
+  return 0;
+}
+
+static void unplace(struct kr_replica *replicas, int count)
+{
+  for (int i = 0; i < count; i++) {
+    kr_server_unref(replicas[i].server);
+  }
+}
+
+static int make_location(struct kr_catalog_row *out, struct kr_mem *mem,
+                         struct kr_servers *servers, const struct kr_row *row,
+                         const struct kr_region_name *name, const struct kr_region_info *info)
+{
+  struct placed placed[KR_REPLICAS_MAX];
+  struct kr_replica replicas[KR_REPLICAS_MAX] = {{NULL, 0}};
+  struct keyroute_bytes state = {NULL, 0};
+  int count = collect(placed, row, &state);
+  int error = place(replicas, servers, placed, count);
+
+  if (error == KEYROUTE_E_CORRUPT) {
+    fail_row(out, "its server is not host:port");
+  }
+  if (error == 0) {
+    struct kr_location_parts parts = {
+        .name = row->key,
+        .table_len = name->table.len,
+        .start_len = name->start_key.len,
+        .encoded = name->encoded,
+        .end_key = info->end_key,
+        .region_id = info->id,
+        .state = kr_region_state_parse(state),
+        .replicas = replicas,
+        .replica_count = count,
+    };
+
+    out->location = kr_location_new(mem, &parts);
+    error = out->location != NULL ? 0 : KEYROUTE_E_NO_MEMORY;
+  }
+  unplace(replicas, count);
+  return error;
+}
+
+static int parse_row(struct kr_catalog_row *out, struct kr_mem *mem, struct kr_servers *servers,
+                     struct keyroute_bytes table, const struct kr_row *row)
+{
+  struct kr_region_name name;
+  struct kr_region_info *info = NULL;
+
+  memset(out, 0, sizeof(*out));
+  out->key = row->key;
+  int error = parse_names(out, mem, table, row, &name, &info);
+
+  if (error == 0) {
+    const char *reason = disagreement(&name, info);
+
+    out->offline = info->offline;
+    out->split = info->split;
+    if (reason != NULL) {
+      fail_row(out, reason);
+    } else {
+      error = make_location(out, mem, servers, row, &name, info);
+    }
+  }
+  kr_free(mem, info);
+  return error == KEYROUTE_E_NO_MEMORY ? error : 0;
+}
+
+/* ---- The root ---- */
+
+/* One replica of hbase:meta. Errors: BOOTSTRAP told in failure, NO_MEMORY. */
+static int parse_root_replica(struct kr_replica *out, struct kr_failure *failure,
+                              struct kr_mem *mem, struct kr_servers *servers,
+                              const struct kr_root_value *value, const char *place_name)
+{
+  struct kr_meta_region_server *place = NULL;
+  const char *reason = NULL;
+  int error = kr_meta_region_server_parse(&place, mem, value->data, &reason);
+
+  *out = (struct kr_replica){NULL, -1};
+  if (error == KEYROUTE_E_CORRUPT) {
+    kr_fail(failure, KEYROUTE_E_BOOTSTRAP, "%s: %s", place_name, reason);
+    return KEYROUTE_E_BOOTSTRAP;
+  }
+  if (error != 0) {
+    return error;
+  }
+  if (place->state != KR_STATE_OPEN) {
+    char host[KEY_TEXT];
+
+    kr_fail(failure, KEYROUTE_E_BOOTSTRAP, "%s: hbase:meta is %s, not OPEN, on %s:%d", place_name,
+            kr_region_state_name(place->state), kr_bytes_print(host, sizeof(host), place->host),
+            place->port);
+    error = KEYROUTE_E_BOOTSTRAP;
+  } else {
+    out->server = kr_servers_get(servers, place->host, (uint16_t)place->port, place->start_code);
+    error = out->server != NULL ? 0 : KEYROUTE_E_NO_MEMORY;
+  }
+  kr_free(mem, place);
+  return error;
+}
+
+static struct keyroute_location *parse_root(struct kr_failure *failure, struct kr_mem *mem,
+                                            struct kr_servers *servers,
+                                            const struct kr_root *root)
+{
+  struct kr_replica replicas[KR_REPLICAS_MAX] = {{NULL, 0}};
+  struct keyroute_location *location = NULL;
+  int count = 1;
+  int error = 0;
+
+  for (size_t i = 0; i < root->count && error == 0; i++) {
+    const struct kr_root_value *value = &root->values[i];
+    struct kr_failure lesser;
+
+    if (value->replica < 0 || value->replica >= KR_REPLICAS_MAX) {
+      continue;
+    }
+    error = parse_root_replica(&replicas[value->replica], value->replica == 0 ? failure : &lesser,
+                               mem, servers, value, root->place);
+    if (error == KEYROUTE_E_BOOTSTRAP && value->replica > 0) {
+      error = 0; /* as in Java, only the primary has to be readable */
+    }
+    count = value->replica >= count ? value->replica + 1 : count;
+  }
+  if (error == 0) {
+    struct kr_location_parts parts = {
+        .name = keyroute_string("hbase:meta,,1"),
+        .table_len = strlen(meta),
+        .encoded = keyroute_string("1588230740"),
+        .region_id = 1,
+        .state = KR_STATE_OPEN,
+        .replicas = replicas,
+        .replica_count = count,
+    };
+
+    location = kr_location_new(mem, &parts);
+    error = location != NULL ? 0 : KEYROUTE_E_NO_MEMORY;
+  }
+  if (error == KEYROUTE_E_NO_MEMORY) {
+    kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory");
+  }
+  unplace(replicas, count);
+  return location;
+}
+
+const struct kr_catalog kr_catalog_meta = {
+    .name = "meta",
+    .family = "info",
+    .root = meta,
+    .parent = parent,
+    .search_key = search_key,
+    .low_key = low_key,
+    .high_key = high_key,
+    .parse_row = parse_row,
+    .parse_root = parse_root,
+};

@@ -1,0 +1,44 @@
+#ifndef KR_CHECK_H
+#define KR_CHECK_H
+
+#include "lib/catalog.h"
+
+/* What the rows of a reversed scan, nearest first, say about the row asked for. */
+enum kr_verdict {
+  KR_VERDICT_FOUND,   /* location holds it */
+  KR_VERDICT_EMPTY,   /* no row at all: is it a hole, or is there no such table? */
+  KR_VERDICT_BELOW,   /* none is live: look below the last one */
+  KR_VERDICT_BEHIND,  /* a hole: its upper bound is yet to be found */
+  KR_VERDICT_FAILED   /* failure says why */
+};
+
+struct kr_checked {
+  enum kr_verdict verdict;
+  struct keyroute_location *location;  /* FOUND, or NO_SERVER: borrowed from the rows */
+  struct keyroute_bytes hole_start;    /* BEHIND: end of the last live region below the row */
+  struct kr_failure failure;
+};
+
+/* What is asked of the rows. */
+struct kr_question {
+  struct keyroute_bytes table;
+  struct keyroute_bytes row;
+  enum kr_position position;
+};
+
+/*  rows      nearest first
+ *  complete  no further rows stand below the last one */
+void kr_check_rows(struct kr_checked *out, const struct kr_question *question,
+                   const struct kr_catalog_row *rows, size_t count, bool complete);
+
+/* The failures that take a forward read to tell: made here so that all are worded in one place. */
+void kr_check_hole(struct kr_failure *failure, const struct kr_question *question,
+                   struct keyroute_bytes start, const struct keyroute_location *next);
+void kr_check_no_table(struct kr_failure *failure, const struct kr_question *question);
+
+/* Has the replica that a call asks about (KEYROUTE_REPLICA_ANY: any) a server that is not marked as
+ * failed? If not, failure says so: NO_SERVER or DEAD_SERVER. */
+bool kr_check_replica(struct kr_failure *failure, const struct keyroute_location *location,
+                      int replica, int64_t now_us);
+
+#endif

@@ -1,0 +1,232 @@
+/*
+ * A connection: who owns what, how it is opened, and how it is closed.
+ *
+ * Opening makes everything and starts the loop thread; nothing touches the network before the first
+ * lookup that misses. Closing goes from the top down, so that whoever is ended finds those below it
+ * still there:
+ *
+ *   on the loop      lookups end with CLOSED; sockets close; the registry forgets its reads
+ *   in the closer    the registry's session and worker end, then the resolver's, each within a
+ *                    bound: what is stuck in the C library's resolver is left to end by itself
+ *   in the closer    the loop thread is joined, having run what was posted to it
+ *   in the closer    memory: the cache waits until no reader can hold what it replaced
+ */
+#include "lib/connection.h"
+
+#include "lib/options.h"
+#include "lib/registry_static.h"
+#include "lib/registry_zookeeper.h"
+#include "lib/transport_hbase.h"
+#include "lib/worker.h"
+
+#include <pthread.h>
+#include <string.h>
+
+/* How long the closing thread waits for each of the two workers; see keyroute_close. */
+enum { WORKER_BOUND_MS = 1000 };
+
+static void root_changed(void *arg)
+{
+  struct keyroute_connection *conn = arg;
+
+  kr_locator_root_changed(conn->locator);
+}
+
+static int make_registry_by_settings(struct keyroute_connection *conn)
+{
+  const struct kr_settings *settings = conn->settings;
+
+  if (strcmp(settings->registry, "static") == 0) {
+    return kr_registry_static_new(&conn->registry, conn->mem, conn->loop, settings->static_root);
+  }
+  return kr_registry_zookeeper_new(&conn->registry, conn->mem, conn->loop, settings, root_changed,
+                                   conn, NULL);
+}
+
+static int make_locator(struct keyroute_connection *conn)
+{
+  const struct kr_settings *settings = conn->settings;
+  struct kr_means means = {
+      .mem = conn->mem,
+      .loop = conn->loop,
+      .log = &settings->log,
+      .stats = conn->stats,
+      .cache = conn->cache,
+      .servers = conn->servers,
+      .catalog = &kr_catalog_meta,
+      .transport = conn->transport,
+      .registry = conn->registry,
+      .retry = {settings->retries, settings->pause_ms, settings->pause_overloaded_ms,
+                settings->pause_max_ms},
+      .try_limit_ms = settings->rpc_timeout_ms,
+      .failed_server_ms = settings->failed_server_ms,
+      .scans_per_table = (unsigned)settings->scans_per_table,
+      .prefetch = (uint32_t)settings->prefetch,
+  };
+
+  conn->locator = kr_locator_new(&means);
+  return conn->locator != NULL ? 0 : KEYROUTE_E_NO_MEMORY;
+}
+
+/* Make the parts, in the order in which they use one another. */
+static int make_parts(struct keyroute_connection *conn, kr_make_registry make_registry, void *arg)
+{
+  int error;
+
+  conn->stats = kr_stats_new(conn->mem);
+  conn->servers = kr_servers_new(conn->mem);
+  conn->cache = conn->stats != NULL ? kr_cache_new(conn->mem, conn->stats) : NULL;
+  if (conn->servers == NULL || conn->cache == NULL) {
+    return KEYROUTE_E_NO_MEMORY;
+  }
+  kr_cache_set_owner(conn->cache, conn);
+  if ((error = kr_loop_new(&conn->loop, conn->mem)) != 0 ||
+      (error = kr_worker_new(&conn->resolver, conn->loop)) != 0 ||
+      (error = kr_transport_hbase_new(&conn->transport, conn->mem, conn->loop, conn->resolver,
+                                      conn->settings, &conn->counters)) != 0) {
+    return error;
+  }
+  error = make_registry != NULL ? make_registry(&conn->registry, conn, arg)
+                                : make_registry_by_settings(conn);
+  return error != 0 ? error : make_locator(conn);
+}
+
+/* ---- Closing ---- */
+
+struct shutdown {
+  struct kr_task task;
+  struct keyroute_connection *conn;
+  pthread_mutex_t lock;
+  pthread_cond_t ended;
+  bool is_over; /* lock */
+};
+
+static void shutdown_on_loop(struct kr_task *task)
+{
+  struct shutdown *shutdown = (struct shutdown *)(void *)task; /* its first field */
+  struct keyroute_connection *conn = shutdown->conn;
+
+  if (conn->locator != NULL) {
+    kr_locator_shutdown(conn->locator);
+  }
+  if (conn->registry != NULL) {
+    conn->registry->ops->shutdown(conn->registry);
+  }
+  if (conn->transport != NULL) {
+    conn->transport->ops->shutdown(conn->transport);
+  }
+  pthread_mutex_lock(&shutdown->lock);
+  shutdown->is_over = true;
+  /* Under the lock: the waiter may be gone the moment it is not held. */
+  pthread_cond_signal(&shutdown->ended);
+  pthread_mutex_unlock(&shutdown->lock);
+}
+
+static void shut_down(struct keyroute_connection *conn)
+{
+  struct shutdown shutdown = {
+      .task.run = shutdown_on_loop,
+      .conn = conn,
+      .lock = PTHREAD_MUTEX_INITIALIZER,
+      .ended = PTHREAD_COND_INITIALIZER,
+  };
+
+  kr_loop_post(conn->loop, &shutdown.task);
+  pthread_mutex_lock(&shutdown.lock);
+  while (!shutdown.is_over) {
+    pthread_cond_wait(&shutdown.ended, &shutdown.lock);
+  }
+  pthread_mutex_unlock(&shutdown.lock);
+  pthread_mutex_destroy(&shutdown.lock);
+  pthread_cond_destroy(&shutdown.ended);
+}
+
+/* Works on a connection that was made in part, too. */
+void kr_connection_close(struct keyroute_connection *conn)
+{
+  struct kr_mem *mem = conn->mem;
+
+  __atomic_store_n(&conn->closing, true, __ATOMIC_RELEASE);
+  if (conn->loop != NULL) {
+    shut_down(conn);
+    if (conn->registry != NULL) {
+      conn->registry->ops->close(conn->registry, WORKER_BOUND_MS);
+    }
+    if (conn->resolver != NULL) {
+      kr_worker_close(conn->resolver, WORKER_BOUND_MS);
+    }
+    kr_loop_free(conn->loop);
+  }
+  kr_locator_free(conn->locator);
+  if (conn->registry != NULL) {
+    conn->registry->ops->free(conn->registry);
+  }
+  if (conn->transport != NULL) {
+    conn->transport->ops->free(conn->transport);
+  }
+  if (conn->cache != NULL) {
+    kr_cache_free(conn->cache);
+  }
+  kr_servers_free(conn->servers);
+  kr_stats_free(conn->stats);
+  kr_settings_free(conn->settings);
+  kr_free(mem, conn);
+  kr_mem_unref(mem);
+}
+
+bool kr_connection_closing(struct keyroute_connection *conn)
+{
+  /* Acquire: pairs with kr_connection_close. */
+  return __atomic_load_n(&conn->closing, __ATOMIC_ACQUIRE);
+}
+
+int kr_connection_open(struct keyroute_connection **out, const struct keyroute_options *options,
+                       struct keyroute_detail *detail, kr_make_registry make_registry, void *arg)
+{
+  struct kr_settings *settings;
+  int error = kr_options_settings(&settings, options, detail);
+
+  if (error != 0) {
+    return error;
+  }
+  struct kr_mem *mem = kr_mem_ref(settings->mem);
+  struct keyroute_connection *conn = kr_calloc(mem, sizeof(*conn));
+
+  if (conn == NULL) {
+    kr_settings_free(settings);
+    kr_mem_unref(mem);
+    return kr_detail_fail(detail, KEYROUTE_E_NO_MEMORY, "out of memory");
+  }
+  conn->mem = mem;
+  conn->settings = settings;
+  error = make_parts(conn, make_registry, arg);
+  if (error != 0) {
+    kr_connection_close(conn);
+    return kr_detail_fail(detail, error, "the connection's threads or memory could not be had");
+  }
+  *out = conn;
+  return 0;
+}
+
+/* ---- Sweeping ---- */
+
+static void sweep_on_loop(struct kr_task *task)
+{
+  char *member = (char *)task;
+  struct keyroute_connection *conn = (struct keyroute_connection *)(void *)(
+      member - offsetof(struct keyroute_connection, sweep));
+
+  /* Before the sweep: what is retired from now on posts anew. */
+  __atomic_store_n(&conn->sweep_posted, false, __ATOMIC_SEQ_CST);
+  kr_cache_sweep(conn->cache);
+  kr_servers_purge(conn->servers, 0);
+}
+
+void kr_connection_sweep(struct keyroute_connection *conn)
+{
+  /* One task serves all who ask before it runs. */
+  if (!__atomic_exchange_n(&conn->sweep_posted, true, __ATOMIC_SEQ_CST)) {
+    conn->sweep.run = sweep_on_loop;
+    kr_loop_post(conn->loop, &conn->sweep);
+  }
+}

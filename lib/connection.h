@@ -1,0 +1,46 @@
+#ifndef KR_CONNECTION_H
+#define KR_CONNECTION_H
+
+#include "lib/locator.h"
+#include "lib/rpc.h"
+#include "lib/settings.h"
+
+struct kr_call;
+struct kr_worker;
+
+/* One cluster. Set before the loop thread starts and constant, but for what is said otherwise. */
+struct keyroute_connection {
+  struct kr_mem *mem;
+  struct kr_settings *settings;
+  struct kr_stats *stats;
+  struct kr_cache *cache;
+  struct kr_loop *loop;
+  struct kr_worker *resolver;
+  struct kr_servers *servers;     /* loop thread */
+  struct kr_transport *transport; /* loop thread */
+  struct kr_registry *registry;   /* loop thread */
+  struct kr_locator *locator;     /* loop thread */
+  struct kr_call *calls;          /* loop thread: those under way, by number */
+  struct kr_transport_counters counters;
+  uint64_t last_request;          /* atomic */
+  uint64_t pending;               /* atomic: calls under way */
+  bool closing;                   /* atomic */
+  struct kr_task sweep;           /* posted while sweep_posted is set */
+  bool sweep_posted;              /* atomic */
+};
+
+/* As keyroute_open; make_registry NULL = the one that the settings name. Tests bring their own. */
+typedef int (*kr_make_registry)(struct kr_registry **out, struct keyroute_connection *conn,
+                                void *arg);
+int kr_connection_open(struct keyroute_connection **out, const struct keyroute_options *options,
+                       struct keyroute_detail *detail, kr_make_registry make_registry, void *arg);
+
+/* As keyroute_close, its arguments checked. */
+void kr_connection_close(struct keyroute_connection *conn);
+
+bool kr_connection_closing(struct keyroute_connection *conn);
+
+/* Have the loop take out what has been retired. Any thread. */
+void kr_connection_sweep(struct keyroute_connection *conn);
+
+#endif

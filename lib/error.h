@@ -1,0 +1,25 @@
+#ifndef KR_ERROR_H
+#define KR_ERROR_H
+
+#include "keyroute/keyroute.h"
+
+/* Why something did not work, as the part that saw it tells the part that asked. */
+struct kr_failure {
+  int code;                 /* KEYROUTE_E_..., 0 = none */
+  enum keyroute_kind kind;  /* what it says about the location used */
+  bool final;               /* trying again cannot help, whatever the code says */
+  bool connecting;          /* no connection could be made: the server is not there */
+  int64_t wait_ms;          /* the server's own wait, 0 = none */
+  char server[272];         /* "host:port" that failed, "" = none */
+  char message[768];        /* one line, printable, names the thing */
+};
+
+/* Fill in a failure with the code's own kind; the message is printf-like and cut to fit. */
+void kr_fail(struct kr_failure *failure, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The same for a caller's detail, where detail may be NULL. Returns code. */
+int kr_detail_fail(struct keyroute_detail *detail, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

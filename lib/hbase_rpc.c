@@ -1,0 +1,216 @@
+/*
+ * HBase's protobuf RPC, 0.96 and later, as bytes: how a connection opens, how a request is framed,
+ * and how a reply is taken apart. What methods carry is not known here (hbase_scan.c).
+ *
+ *     opening:  "HBas" | 0 | 0x50 (simple authentication) | int32 length | ConnectionHeader
+ *     request:  int32 length | varint + RequestHeader | varint + parameter
+ *     reply:    int32 length | varint + ResponseHeader | varint + result | cell block
+ *
+ *  1. The server says nothing to the opening unless it refuses it: then with a reply to call -1,
+ *     which is about the connection, and the end of it.
+ *  2. The codec of cell blocks is announced, so results come as KeyValues behind the message. A
+ *     server may still put cells into the message; hbase_scan.c reads both.
+ *  3. No version is sent: with one of 1.2 or later a server may answer RetryImmediatelyException,
+ *     which is of use to multi-requests only.
+ *  4. The parts of a reply must fill its frame exactly. A reply with an exception has no result; what
+ *     stands behind its header is not looked at.
+ *  5. Lengths are Java's ints: zero and negative ones are refused like those over the limit.
+ *
+ * Threads: any; the machine that uses it (rpc.c) runs on the loop.
+ * Source: RPC.proto, HBase ipc.RpcConnection, ipc.IPCUtil, ipc.ServerRpcConnection
+ */
+#include "lib/hbase_rpc.h"
+
+#include "lib/bytes.h"
+#include "lib/exception.h"
+#include "lib/proto/hbase.pb-c.h"
+#include "lib/proto_alloc.h"
+
+#define LENGTH_SIZE 4
+#define AUTH_SIMPLE 0x50
+#define CELL_CODEC "org.apache.hadoop.hbase.codec.KeyValueCodec"
+#define SERVICE "ClientService"
+
+/* The number of replies that are about the connection: -1. */
+#define NO_CALL 0xffffffffu
+
+/* ---- Writing -------------------------------------------------------------------------------- */
+
+void kr_hbase_write_message(struct kr_buf *out, const ProtobufCMessage *message)
+{
+  uint8_t *to = kr_buf_extend(out, protobuf_c_message_get_packed_size(message));
+
+  if (to != NULL) {
+    protobuf_c_message_pack(message, to);
+  }
+}
+
+static void write_delimited(struct kr_buf *out, const ProtobufCMessage *message)
+{
+  kr_buf_varint(out, protobuf_c_message_get_packed_size(message));
+  kr_hbase_write_message(out, message);
+}
+
+/* Leave room for a length; patch_length fills it in with what was written behind it. */
+static size_t reserve_length(struct kr_buf *out)
+{
+  size_t at = out->len;
+
+  kr_buf_u32(out, 0);
+  return at;
+}
+
+static void patch_length(struct kr_buf *out, size_t at)
+{
+  if (!out->failed) {
+    uint32_t len = (uint32_t)(out->len - at - LENGTH_SIZE);
+
+    for (unsigned i = 0; i < LENGTH_SIZE; i++) {
+      out->data[at + i] = (uint8_t)(len >> (8 * (LENGTH_SIZE - 1 - i)));
+    }
+  }
+}
+
+static void write_hello(struct kr_buf *out, const struct kr_settings *settings)
+{
+  Kr__Pb__UserInformation user = KR__PB__USER_INFORMATION__INIT;
+  Kr__Pb__ConnectionHeader header = KR__PB__CONNECTION_HEADER__INIT;
+
+  user.effective_user = settings->user;
+  header.user_info = &user;
+  header.service_name = (char *)SERVICE;
+  header.cell_block_codec_class = (char *)CELL_CODEC;
+  kr_buf_text(out, "HBas");
+  kr_buf_u8(out, 0);
+  kr_buf_u8(out, AUTH_SIMPLE);
+  size_t at = reserve_length(out);
+
+  kr_hbase_write_message(out, &header.base);
+  patch_length(out, at);
+}
+
+static void write_request(struct kr_buf *out, uint32_t id, const struct kr_rpc_call *call)
+{
+  Kr__Pb__RequestHeader header = KR__PB__REQUEST_HEADER__INIT;
+  int64_t timeout_ms = call->timeout_ms < INT32_MAX ? call->timeout_ms : INT32_MAX;
+
+  header.has_call_id = true;
+  header.call_id = id;
+  header.method_name = (char *)call->method;
+  header.has_request_param = true;
+  header.request_param = true;
+  header.has_priority = call->priority > 0;
+  header.priority = call->priority;
+  header.has_timeout = timeout_ms > 0;
+  header.timeout = timeout_ms > 0 ? (uint32_t)timeout_ms : 0;
+  size_t at = reserve_length(out);
+
+  write_delimited(out, &header.base);
+  kr_buf_varint(out, call->param.len);
+  kr_buf_bytes(out, call->param);
+  patch_length(out, at);
+}
+
+/* ---- Reading -------------------------------------------------------------------------------- */
+
+static int find_frame(size_t *len, struct keyroute_bytes in, size_t max_frame,
+                      struct kr_failure *failure)
+{
+  struct kr_reader reader = kr_reader(in);
+  int32_t frame_len = (int32_t)kr_read_u32(&reader);
+
+  *len = 0;
+  if (reader.bad) {
+    return 0;
+  }
+  if (frame_len <= 0) {
+    kr_fail(failure, KEYROUTE_E_PROTOCOL, "a reply of %ld bytes", (long)frame_len);
+    return KEYROUTE_E_PROTOCOL;
+  }
+  if ((uint64_t)frame_len > max_frame) {
+    kr_fail(failure, KEYROUTE_E_PROTOCOL, "a reply of %ld bytes, over the limit of %zu",
+            (long)frame_len, max_frame);
+    return KEYROUTE_E_PROTOCOL;
+  }
+  *len = LENGTH_SIZE + (size_t)frame_len;
+  return 0;
+}
+
+static void take_exception(struct kr_rpc_reply *out, const Kr__Pb__ExceptionResponse *from)
+{
+  struct kr_exception exception = {
+    .class_name = from->exception_class_name,
+    .text = from->stack_trace,
+    .do_not_retry = from->has_do_not_retry && from->do_not_retry,
+    .server_overloaded = from->has_server_overloaded && from->server_overloaded,
+  };
+
+  kr_exception_map(&out->failure, &exception);
+}
+
+/* Split what stands behind the header into result and cell block. */
+static bool take_parts(struct kr_rpc_reply *out, struct kr_reader *reader, uint32_t cells_len)
+{
+  out->body = kr_read_bytes(reader, kr_read_varint(reader));
+  out->cells = kr_read_bytes(reader, cells_len);
+  return !reader->bad && kr_reader_left(reader) == 0;
+}
+
+/* Read a header's fields into out. Returns NULL, or what cannot be believed. */
+static const char *take_header(struct kr_rpc_reply *out, struct kr_reader *reader,
+                               const Kr__Pb__ResponseHeader *header)
+{
+  const Kr__Pb__CellBlockMeta *meta = header->cell_block_meta;
+
+  if (!header->has_call_id) {
+    return "a reply without a call id";
+  }
+  out->id = header->call_id;
+  out->for_all = header->call_id == NO_CALL;
+  if (header->exception != NULL) {
+    take_exception(out, header->exception);
+    return NULL;
+  }
+  if (out->for_all) {
+    return "a reply to no call, without an exception";
+  }
+  if (!take_parts(out, reader, meta != NULL && meta->has_length ? meta->length : 0)) {
+    return "a reply whose parts do not fill its frame";
+  }
+  return NULL;
+}
+
+static int read_reply(struct kr_rpc_reply *out, struct kr_mem *mem, struct keyroute_bytes frame,
+                      struct kr_failure *failure)
+{
+  static const struct kr_rpc_reply nothing;
+  ProtobufCAllocator allocator = kr_proto_allocator(mem);
+  struct kr_reader reader = kr_reader(frame);
+  const char *trouble = "a reply with an unreadable header";
+  Kr__Pb__ResponseHeader *header = NULL;
+
+  *out = nothing;
+  kr_read_u32(&reader);
+  struct keyroute_bytes bytes = kr_read_bytes(&reader, kr_read_varint(&reader));
+
+  if (!reader.bad) {
+    header = kr__pb__response_header__unpack(&allocator, bytes.len, bytes.data);
+  }
+  if (header != NULL) {
+    trouble = take_header(out, &reader, header);
+    kr__pb__response_header__free_unpacked(header, &allocator);
+  }
+  if (trouble != NULL) {
+    kr_fail(failure, KEYROUTE_E_PROTOCOL, "%s", trouble);
+    return KEYROUTE_E_PROTOCOL;
+  }
+  return 0;
+}
+
+const struct kr_rpc_codec kr_hbase_codec = {
+  .name = "hbase",
+  .hello = write_hello,
+  .request = write_request,
+  .frame = find_frame,
+  .reply = read_reply,
+};

@@ -1,0 +1,29 @@
+#ifndef KR_HBASE_SCAN_H
+#define KR_HBASE_SCAN_H
+
+#include "lib/error.h"
+#include "lib/rpc.h"
+#include "lib/scan.h"
+
+/* The method "Scan" of ClientService as a single request: opened, read and closed in one go. */
+
+/* Append the ScanRequest. */
+void kr_hbase_scan_write(struct kr_buf *out, const struct kr_scan *scan);
+
+/* Rows read from a reply; they point into the reply and into memory. */
+struct kr_hbase_rows {
+  struct kr_rows rows;
+  void *memory;
+  void *response;
+};
+
+/* Read the ScanResponse of a scan that asked for at most `limit` rows. A failure names no server.
+ * out  release with kr_hbase_rows_clear, on success only
+ * Errors: PROTOCOL, NO_MEMORY. */
+int kr_hbase_scan_read(struct kr_hbase_rows *out, struct kr_mem *mem,
+                       const struct kr_rpc_reply *reply, uint32_t limit,
+                       struct kr_failure *failure);
+
+void kr_hbase_rows_clear(struct kr_hbase_rows *rows, struct kr_mem *mem);
+
+#endif

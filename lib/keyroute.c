@@ -1,0 +1,487 @@
+/*
+ * The public calls: they check their arguments, answer from the cache where it can, and hand
+ * everything else over.
+ *
+ * A hit stays in the caller's thread: find the table, find the region, take a count. It takes no
+ * lock, allocates nothing and, unless the caller wants a detail, reads no clock.
+ */
+#include "keyroute/keyroute.h"
+
+#include "config.h"
+#include "lib/bytes.h"
+#include "lib/call.h"
+#include "lib/clock.h"
+#include "lib/connection.h"
+#include "lib/table_name.h"
+
+#include <string.h>
+
+/* The longest deadline: a day. */
+enum { DEADLINE_MAX_MS = 86400000 };
+
+/* Rows this short get their AFTER key on the stack. */
+enum { SHORT_ROW = 256 };
+
+const char *keyroute_version(void)
+{
+  return PACKAGE_VERSION;
+}
+
+/* ---- Opening and closing ---- */
+
+/* May this thread wait for the loop? */
+static bool may_block(struct keyroute_connection *conn)
+{
+  return !kr_rcu_reading() && !kr_loop_inside(conn->loop);
+}
+
+int keyroute_open(struct keyroute_connection **out, const struct keyroute_options *options,
+                  struct keyroute_detail *detail)
+{
+  if (detail != NULL) {
+    keyroute_detail_clear(detail);
+  }
+  if (out == NULL) {
+    return kr_detail_fail(detail, KEYROUTE_E_INVALID_ARGUMENT, "out is NULL");
+  }
+  return kr_connection_open(out, options, detail, NULL, NULL);
+}
+
+int keyroute_close(struct keyroute_connection *conn)
+{
+  if (conn == NULL) {
+    return 0;
+  }
+  if (!may_block(conn)) {
+    return KEYROUTE_E_INVALID_ARGUMENT;
+  }
+  kr_connection_close(conn);
+  return 0;
+}
+
+int keyroute_stats(struct keyroute_connection *conn, struct keyroute_stats *stats)
+{
+  if (conn == NULL || stats == NULL || stats->size == 0) {
+    return KEYROUTE_E_INVALID_ARGUMENT;
+  }
+  struct kr_cache_size size = kr_cache_size(conn->cache);
+  struct keyroute_stats whole = {
+      .size = stats->size,
+      .hits = kr_stats_read(conn->stats, KR_COUNT_HITS),
+      .misses = kr_stats_read(conn->stats, KR_COUNT_MISSES),
+      .joins = kr_stats_read(conn->stats, KR_COUNT_JOINS),
+      .scans = kr_stats_read(conn->stats, KR_COUNT_SCANS),
+      .scans_failed = kr_stats_read(conn->stats, KR_COUNT_SCANS_FAILED),
+      .registry_reads = kr_stats_read(conn->stats, KR_COUNT_REGISTRY_READS),
+      .retries = kr_stats_read(conn->stats, KR_COUNT_RETRIES),
+      .connects = atomic_load_explicit(&conn->counters.connects, memory_order_relaxed),
+      .rpcs = atomic_load_explicit(&conn->counters.rpcs, memory_order_relaxed),
+      .tables = size.tables,
+      .regions = size.regions,
+      .evictions = kr_stats_read(conn->stats, KR_COUNT_EVICTIONS),
+      .pending = __atomic_load_n(&conn->pending, __ATOMIC_ACQUIRE),
+      .bytes = size.bytes,
+  };
+
+  memcpy(stats, &whole, stats->size < sizeof(whole) ? stats->size : sizeof(whole));
+  return 0;
+}
+
+/* ---- Checking a call ---- */
+
+/* The fields of a call that its size says are there; defaults for the others. */
+static struct keyroute_call whole_call(const struct keyroute_call *call)
+{
+  struct keyroute_call whole = KEYROUTE_CALL_INIT;
+
+  if (call != NULL) {
+    memcpy(&whole, call, call->size < sizeof(whole) ? call->size : sizeof(whole));
+    whole.size = call->size;
+  }
+  return whole;
+}
+
+/* What is wrong with a call; NULL = nothing. */
+static const char *wrong_with(const struct keyroute_call *call)
+{
+  const unsigned known = KEYROUTE_REFRESH | KEYROUTE_CACHE_ONLY | KEYROUTE_BEFORE |
+                         KEYROUTE_AFTER | KEYROUTE_TRACE;
+  const unsigned cache = KEYROUTE_REFRESH | KEYROUTE_CACHE_ONLY;
+  const unsigned side = KEYROUTE_BEFORE | KEYROUTE_AFTER;
+
+  if (call->size == 0) {
+    return "the call's size is not set";
+  }
+  if ((call->flags & ~known) != 0) {
+    return "unknown flags";
+  }
+  if ((call->flags & cache) == cache) {
+    return "KEYROUTE_REFRESH and KEYROUTE_CACHE_ONLY exclude each other";
+  }
+  if ((call->flags & side) == side) {
+    return "KEYROUTE_BEFORE and KEYROUTE_AFTER exclude each other";
+  }
+  if (call->deadline_ms < 0 || call->deadline_ms > DEADLINE_MAX_MS) {
+    return "the deadline is not between 0 and 86400000 ms";
+  }
+  if (call->replica < KEYROUTE_REPLICA_ANY || call->replica >= KR_REPLICAS_MAX) {
+    return "the replica is not between -1 and 254";
+  }
+  return NULL;
+}
+
+static int invalid(struct keyroute_detail *detail, const char *reason)
+{
+  return kr_detail_fail(detail, KEYROUTE_E_INVALID_ARGUMENT, "%s", reason);
+}
+
+/* A question on its way: the row may have to be lengthened for KEYROUTE_AFTER. */
+struct question {
+  struct kr_call_request request;
+  uint8_t *longer; /* owned, NULL = none */
+  uint8_t shorter[SHORT_ROW + 1];
+};
+
+/* The first key above a row is the row and a zero byte. */
+static int lengthen(struct question *question, struct kr_mem *mem)
+{
+  struct keyroute_bytes row = question->request.row;
+  uint8_t *to = question->shorter;
+
+  if (row.len > SHORT_ROW) {
+    to = question->longer = kr_alloc(mem, row.len + 1);
+    if (to == NULL) {
+      return KEYROUTE_E_NO_MEMORY;
+    }
+  }
+  if (row.len > 0) {
+    memcpy(to, row.data, row.len);
+  }
+  to[row.len] = 0;
+  question->request.row = kr_bytes(to, row.len + 1);
+  return 0;
+}
+
+/* Check and fill in all but the table. */
+static int ask(struct question *question, struct keyroute_connection *conn,
+               struct keyroute_bytes row, const struct keyroute_call *given,
+               struct keyroute_detail *detail)
+{
+  struct keyroute_call call = whole_call(given);
+  const char *wrong = wrong_with(&call);
+
+  if (row.data == NULL && row.len > 0) {
+    wrong = "the row has a length but no data";
+  }
+  if (wrong != NULL) {
+    return invalid(detail, wrong);
+  }
+  question->longer = NULL;
+  question->request = (struct kr_call_request){
+      .row = row,
+      .position = (call.flags & KEYROUTE_BEFORE) != 0 ? KR_BEFORE : KR_AT,
+      .replica = call.replica,
+      .flags = call.flags,
+      .deadline_ms = call.deadline_ms > 0 ? call.deadline_ms : conn->settings->deadline_ms,
+  };
+  if ((call.flags & KEYROUTE_AFTER) != 0 && lengthen(question, conn->mem) != 0) {
+    return kr_detail_fail(detail, KEYROUTE_E_NO_MEMORY, "out of memory");
+  }
+  return 0;
+}
+
+static int check_name(struct keyroute_bytes *name, const char *table,
+                      struct keyroute_detail *detail)
+{
+  const char *reason;
+  char text[200];
+  int error = table != NULL ? kr_table_name_check(name, table, &reason) : 0;
+
+  if (table == NULL) {
+    return invalid(detail, "the table's name is NULL");
+  }
+  if (error != 0) {
+    return kr_detail_fail(detail, error, "table name \"%s\": %s",
+                          kr_bytes_print(text, sizeof(text), keyroute_string(table)), reason);
+  }
+  return 0;
+}
+
+/* ---- Hits ---- */
+
+static bool replica_is_placed(const struct keyroute_location *location, int replica)
+{
+  return replica == KEYROUTE_REPLICA_ANY ? kr_location_placed(location)
+                                         : kr_location_server(location, replica) != NULL;
+}
+
+/* A counted location from the cache, or NULL. table NULL = find it by name. */
+static struct keyroute_location *hit(struct keyroute_connection *conn,
+                                     const struct keyroute_table *table,
+                                     struct keyroute_bytes name,
+                                     const struct kr_call_request *request)
+{
+  struct keyroute_location *location = NULL;
+
+  if ((request->flags & KEYROUTE_REFRESH) != 0) {
+    return NULL;
+  }
+  kr_rcu_read_begin();
+  if (table == NULL) {
+    table = kr_cache_find_table(conn->cache, name);
+  }
+  if (table != NULL) {
+    location = kr_table_find(table, request->row, request->position);
+  }
+  if (location != NULL) {
+    location = replica_is_placed(location, request->replica) ? keyroute_location_ref(location)
+                                                             : NULL;
+  }
+  kr_rcu_read_end();
+  if (location != NULL) {
+    kr_stats_add(conn->stats, KR_COUNT_HITS, 1);
+  }
+  return location;
+}
+
+/* The detail of a hit, if anybody wants it. */
+static void tell_hit(struct keyroute_connection *conn, const struct kr_call_request *request,
+                     struct keyroute_detail *detail)
+{
+  struct keyroute_detail hit_detail = {.size = sizeof(hit_detail),
+                                       .source = KEYROUTE_SOURCE_CACHE};
+
+  if (detail == NULL) {
+    return;
+  }
+  hit_detail.elapsed_us = kr_clock_us() - request->began_us;
+  if ((request->flags & KEYROUTE_TRACE) != 0) {
+    hit_detail.trace = kr_trace_new(conn->mem);
+    kr_trace_add(hit_detail.trace, "cache", 0, hit_detail.elapsed_us, NULL, "hit");
+  }
+  kr_detail_take(detail, &hit_detail);
+}
+
+/* ---- Locating ---- */
+
+/* A miss, with the table counted for the call. Gives the table's count back. */
+static int locate_missed(struct keyroute_location **out, struct keyroute_connection *conn,
+                         struct keyroute_table *table, struct kr_call_request *request,
+                         struct keyroute_detail *detail)
+{
+  if (table == NULL) {
+    return kr_detail_fail(detail, KEYROUTE_E_NO_MEMORY, "out of memory");
+  }
+  if (request->began_us == 0) {
+    request->began_us = kr_clock_us();
+  }
+  request->table = table;
+  int error = kr_call_wait(conn, request, out, detail);
+
+  kr_table_release(table);
+  return error;
+}
+
+/* table NULL = by name. */
+static int locate(struct keyroute_location **out, struct keyroute_connection *conn,
+                  struct keyroute_table *table, struct keyroute_bytes name,
+                  struct keyroute_bytes row, const struct keyroute_call *call,
+                  struct keyroute_detail *detail)
+{
+  struct question question;
+  int error;
+
+  if (out == NULL) {
+    return invalid(detail, "out is NULL");
+  }
+  if (!may_block(conn)) {
+    return invalid(detail, "a call that may block, in a callback or a peek section");
+  }
+  if ((error = ask(&question, conn, row, call, detail)) != 0) {
+    return error;
+  }
+  if (detail != NULL) {
+    question.request.began_us = kr_clock_us();
+  }
+  struct keyroute_location *location = hit(conn, table, name, &question.request);
+
+  if (location != NULL) {
+    tell_hit(conn, &question.request, detail);
+    *out = location;
+  } else {
+    error = locate_missed(out, conn,
+                          table != NULL ? kr_table_ref(table) : kr_cache_table(conn->cache, name),
+                          &question.request, detail);
+  }
+  kr_free(conn->mem, question.longer);
+  return error;
+}
+
+int keyroute_locate(struct keyroute_location **out, struct keyroute_connection *conn,
+                    const char *table, struct keyroute_bytes row,
+                    const struct keyroute_call *call, struct keyroute_detail *detail)
+{
+  struct keyroute_bytes name;
+
+  keyroute_detail_clear(detail);
+  if (conn == NULL) {
+    return invalid(detail, "the connection is NULL");
+  }
+  int error = check_name(&name, table, detail);
+
+  return error != 0 ? error : locate(out, conn, NULL, name, row, call, detail);
+}
+
+int keyroute_table_locate(struct keyroute_location **out, struct keyroute_table *table,
+                          struct keyroute_bytes row, const struct keyroute_call *call,
+                          struct keyroute_detail *detail)
+{
+  keyroute_detail_clear(detail);
+  if (table == NULL) {
+    return invalid(detail, "the table is NULL");
+  }
+  return locate(out, kr_table_owner(table), table, kr_table_name(table), row, call, detail);
+}
+
+int keyroute_locate_async(uint64_t *number, struct keyroute_connection *conn, const char *table,
+                          struct keyroute_bytes row, const struct keyroute_call *call,
+                          keyroute_locate_cb cb, void *payload)
+{
+  struct keyroute_bytes name;
+  struct question question;
+  int error;
+
+  if (conn == NULL || cb == NULL) {
+    return KEYROUTE_E_INVALID_ARGUMENT;
+  }
+  if (kr_connection_closing(conn)) {
+    return KEYROUTE_E_CLOSED;
+  }
+  if ((error = check_name(&name, table, NULL)) != 0 ||
+      (error = ask(&question, conn, row, call, NULL)) != 0) {
+    return error;
+  }
+  question.request.began_us = kr_clock_us();
+  question.request.table = kr_cache_table(conn->cache, name);
+  if (question.request.table == NULL) {
+    error = KEYROUTE_E_NO_MEMORY;
+  } else {
+    error = kr_call_start(conn, &question.request, cb, payload, number);
+    kr_table_release(question.request.table);
+  }
+  kr_free(conn->mem, question.longer);
+  return error;
+}
+
+void keyroute_cancel(struct keyroute_connection *conn, uint64_t request)
+{
+  if (conn != NULL && !kr_connection_closing(conn)) {
+    kr_call_cancel(conn, request);
+  }
+}
+
+/* ---- Tables and peeking ---- */
+
+int keyroute_table_get(struct keyroute_table **out, struct keyroute_connection *conn,
+                       const char *table)
+{
+  struct keyroute_bytes name;
+
+  if (out == NULL || conn == NULL) {
+    return KEYROUTE_E_INVALID_ARGUMENT;
+  }
+  if (kr_connection_closing(conn)) {
+    return KEYROUTE_E_CLOSED;
+  }
+  int error = check_name(&name, table, NULL);
+
+  if (error == 0) {
+    struct keyroute_table *got = kr_cache_table(conn->cache, name);
+
+    if (got == NULL) {
+      return KEYROUTE_E_NO_MEMORY;
+    }
+    *out = got;
+  }
+  return error;
+}
+
+void keyroute_table_release(struct keyroute_table *table)
+{
+  if (table != NULL) {
+    kr_table_release(table);
+  }
+}
+
+void keyroute_peek_begin(void)
+{
+  kr_rcu_read_begin();
+}
+
+void keyroute_peek_end(void)
+{
+  kr_rcu_read_end();
+}
+
+const struct keyroute_location *keyroute_peek(struct keyroute_table *table,
+                                              struct keyroute_bytes row)
+{
+  return table != NULL ? kr_table_find(table, row, KR_AT) : NULL;
+}
+
+size_t keyroute_peek_many(const struct keyroute_location **out, struct keyroute_table *table,
+                          const struct keyroute_bytes *rows, size_t count)
+{
+  size_t found = 0;
+
+  if (table == NULL || out == NULL || rows == NULL) {
+    return 0;
+  }
+  kr_table_find_many(table, out, rows, count);
+  for (size_t i = 0; i < count; i++) {
+    found += out[i] != NULL;
+  }
+  return found;
+}
+
+/* ---- Dropping ---- */
+
+static int clear(struct keyroute_connection *conn, const struct kr_cache_filter *filter)
+{
+  if (kr_connection_closing(conn)) {
+    return KEYROUTE_E_CLOSED;
+  }
+  kr_cache_retire(conn->cache, filter);
+  kr_connection_sweep(conn);
+  return 0;
+}
+
+int keyroute_clear_table(struct keyroute_connection *conn, const char *table)
+{
+  struct kr_cache_filter filter = {0};
+
+  if (conn == NULL) {
+    return KEYROUTE_E_INVALID_ARGUMENT;
+  }
+  int error = check_name(&filter.table, table, NULL);
+
+  return error != 0 ? error : clear(conn, &filter);
+}
+
+int keyroute_clear_server(struct keyroute_connection *conn, const char *host, int port,
+                          int64_t start_code)
+{
+  struct kr_cache_filter filter = {.host = host, .port = port, .start_code = start_code};
+
+  if (conn == NULL || host == NULL || port < 1 || port > 65535) {
+    return KEYROUTE_E_INVALID_ARGUMENT;
+  }
+  return clear(conn, &filter);
+}
+
+int keyroute_clear_all(struct keyroute_connection *conn)
+{
+  struct kr_cache_filter filter = {0};
+
+  return conn != NULL ? clear(conn, &filter) : KEYROUTE_E_INVALID_ARGUMENT;
+}

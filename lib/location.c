@@ -1,0 +1,357 @@
+/*
+ * Locations: where one region is.
+ *
+ * One allocation: the fixed part, the replicas, the region's name as the catalog's row key spells it,
+ * the end key. Table, start key and encoded name are views into the name, so that nothing is kept
+ * twice and a location of a 16-byte key stays small.
+ *
+ *  1. A location is immutable once it has been handed out. A region that moves gets a new one.
+ *  2. refs counts its owners: the cache, and everybody who took a count. Taking one needs a count
+ *     already held, or a read section in which the cache was still found to hold one.
+ *  3. The cache gives its count back after a grace period, so 2 holds for readers.
+ *  4. It counts its servers and the allocator, and so may outlive cache and connection.
+ *  5. retired only ever goes from false to true.
+ *
+ * The name of a replica other than the primary is made on demand (HBase RegionInfo: "_%04X" is put
+ * behind the region id, before the MD5): hardly anybody asks for it.
+ */
+#include "lib/location.h"
+
+#include "lib/buf.h"
+#include "lib/bytes.h"
+#include "lib/region.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const state_names[] = {
+    [KR_STATE_OFFLINE] = "OFFLINE",
+    [KR_STATE_OPENING] = "OPENING",
+    [KR_STATE_OPEN] = "OPEN",
+    [KR_STATE_CLOSING] = "CLOSING",
+    [KR_STATE_CLOSED] = "CLOSED",
+    [KR_STATE_SPLITTING] = "SPLITTING",
+    [KR_STATE_SPLIT] = "SPLIT",
+    [KR_STATE_FAILED_OPEN] = "FAILED_OPEN",
+    [KR_STATE_FAILED_CLOSE] = "FAILED_CLOSE",
+    [KR_STATE_MERGING] = "MERGING",
+    [KR_STATE_MERGED] = "MERGED",
+    [KR_STATE_SPLITTING_NEW] = "SPLITTING_NEW",
+    [KR_STATE_MERGING_NEW] = "MERGING_NEW",
+    [KR_STATE_ABNORMALLY_CLOSED] = "ABNORMALLY_CLOSED",
+    [KR_STATE_OTHER] = "OTHER",
+};
+
+enum kr_region_state kr_region_state_parse(struct keyroute_bytes name)
+{
+  if (name.len == 0) {
+    return KR_STATE_UNKNOWN;
+  }
+  for (int i = KR_STATE_OFFLINE; i < KR_STATE_OTHER; i++) {
+    if (kr_bytes_equal(name, keyroute_string(state_names[i]))) {
+      return (enum kr_region_state)i;
+    }
+  }
+  return KR_STATE_OTHER;
+}
+
+const char *kr_region_state_name(enum kr_region_state state)
+{
+  return state_names[state];
+}
+
+/* The bytes behind the replicas. */
+static uint8_t *text_of(const struct keyroute_location *location)
+{
+  return (uint8_t *)(uintptr_t)&location->replicas[location->replica_count];
+}
+
+static size_t size_of(int replica_count, size_t text_len)
+{
+  return sizeof(struct keyroute_location) + (size_t)replica_count * sizeof(struct kr_replica) +
+         text_len;
+}
+
+/* Is encoded the part of the name between its last comma's id and the closing dot? Catalog regions
+ * have an encoded name that their name does not show; it is then kept behind the end key. */
+static bool encoded_is_inside(const struct kr_location_parts *parts)
+{
+  const uint8_t *name = parts->name.data;
+  const uint8_t *encoded = parts->encoded.data;
+
+  return parts->encoded.len > 0 && encoded >= name && encoded < name + parts->name.len;
+}
+
+static void copy_bytes(uint8_t **to, struct keyroute_bytes bytes)
+{
+  if (bytes.len > 0) {
+    memcpy(*to, bytes.data, bytes.len);
+    *to += bytes.len;
+  }
+}
+
+static void copy_text(struct keyroute_location *location, const struct kr_location_parts *parts)
+{
+  uint8_t *to = text_of(location);
+
+  copy_bytes(&to, parts->name);
+  copy_bytes(&to, parts->end_key);
+  if (!location->encoded_inside) {
+    copy_bytes(&to, parts->encoded);
+  }
+}
+
+static void copy_replicas(struct keyroute_location *location,
+                          const struct kr_location_parts *parts)
+{
+  for (int i = 0; i < parts->replica_count; i++) {
+    location->replicas[i] = parts->replicas[i];
+    if (location->replicas[i].server != NULL) {
+      kr_server_ref(location->replicas[i].server);
+    }
+  }
+}
+
+struct keyroute_location *kr_location_new(struct kr_mem *mem,
+                                          const struct kr_location_parts *parts)
+{
+  bool inside = encoded_is_inside(parts);
+  size_t text_len = parts->name.len + parts->end_key.len + (inside ? 0 : parts->encoded.len);
+  struct keyroute_location *location = kr_alloc(mem, size_of(parts->replica_count, text_len));
+
+  if (location == NULL) {
+    return NULL;
+  }
+  *location = (struct keyroute_location){
+      .refs = 1,
+      .encoded_inside = inside,
+      .state = (uint8_t)parts->state,
+      .replica_count = (uint8_t)parts->replica_count,
+      .table_len = (uint32_t)parts->table_len,
+      .start_len = (uint32_t)parts->start_len,
+      .name_len = (uint32_t)parts->name.len,
+      .encoded_len = (uint32_t)parts->encoded.len,
+      .end_len = (uint32_t)parts->end_key.len,
+      .region_id = parts->region_id,
+      .mem = kr_mem_ref(mem),
+  };
+  copy_replicas(location, parts);
+  copy_text(location, parts);
+  return location;
+}
+
+size_t kr_location_size(const struct keyroute_location *location)
+{
+  return size_of(location->replica_count,
+                 (size_t)location->name_len + location->end_len +
+                     (location->encoded_inside ? 0 : location->encoded_len));
+}
+
+struct keyroute_location *keyroute_location_ref(const struct keyroute_location *location)
+{
+  struct keyroute_location *counted = (struct keyroute_location *)(uintptr_t)location;
+
+  /* Relaxed: somebody else's count keeps it alive meanwhile (invariant 2). */
+  __atomic_fetch_add(&counted->refs, 1, __ATOMIC_RELAXED);
+  return counted;
+}
+
+void keyroute_location_release(struct keyroute_location *location)
+{
+  /* Acquire-release: whoever frees sees all that others did before they let go. */
+  if (location == NULL || __atomic_fetch_sub(&location->refs, 1, __ATOMIC_ACQ_REL) > 1) {
+    return;
+  }
+  struct kr_mem *mem = location->mem;
+
+  for (int i = 0; i < location->replica_count; i++) {
+    kr_server_unref(location->replicas[i].server);
+  }
+  kr_free(mem, location);
+  kr_mem_unref(mem);
+}
+
+static void release_now(struct kr_rcu_head *head)
+{
+  char *member = (char *)head;
+
+  keyroute_location_release(
+      (struct keyroute_location *)(void *)(member - offsetof(struct keyroute_location, rcu)));
+}
+
+void kr_location_release_later(struct keyroute_location *location)
+{
+  kr_rcu_defer(&location->rcu, release_now);
+}
+
+void kr_location_retire(struct keyroute_location *location)
+{
+  /* Release, with the acquire below: who sees it retired also sees why. */
+  __atomic_store_n(&location->retired, true, __ATOMIC_RELEASE);
+}
+
+bool kr_location_retired(const struct keyroute_location *location)
+{
+  return __atomic_load_n(&location->retired, __ATOMIC_ACQUIRE);
+}
+
+struct keyroute_bytes kr_location_name(const struct keyroute_location *location)
+{
+  return kr_bytes(text_of(location), location->name_len);
+}
+
+struct keyroute_bytes keyroute_location_table(const struct keyroute_location *location)
+{
+  return kr_bytes(text_of(location), location->table_len);
+}
+
+struct keyroute_bytes keyroute_location_start_key(const struct keyroute_location *location)
+{
+  return kr_bytes(text_of(location) + location->table_len + 1, location->start_len);
+}
+
+struct keyroute_bytes keyroute_location_end_key(const struct keyroute_location *location)
+{
+  return kr_bytes(text_of(location) + location->name_len, location->end_len);
+}
+
+int64_t keyroute_location_region_id(const struct keyroute_location *location)
+{
+  return location->region_id;
+}
+
+const char *keyroute_location_state(const struct keyroute_location *location)
+{
+  return kr_region_state_name((enum kr_region_state)location->state);
+}
+
+/* The primary's encoded name as it was read. */
+static struct keyroute_bytes primary_encoded(const struct keyroute_location *location)
+{
+  const uint8_t *text = text_of(location);
+
+  if (location->encoded_inside) {
+    return kr_bytes(text + location->name_len - 1 - location->encoded_len, location->encoded_len);
+  }
+  return kr_bytes(text + location->name_len + location->end_len, location->encoded_len);
+}
+
+static size_t copy_out(void *out, size_t size, struct keyroute_bytes bytes)
+{
+  size_t len = bytes.len < size ? bytes.len : size;
+
+  if (len > 0) {
+    memcpy(out, bytes.data, len);
+  }
+  return bytes.len;
+}
+
+size_t keyroute_location_encoded_name(const struct keyroute_location *location, int replica,
+                                      void *out, size_t size)
+{
+  char encoded[33];
+
+  if (replica <= 0) {
+    return copy_out(out, size, primary_encoded(location));
+  }
+  kr_region_encoded_name(encoded, keyroute_location_table(location),
+                         keyroute_location_start_key(location), location->region_id, replica);
+  return copy_out(out, size, keyroute_string(encoded));
+}
+
+size_t keyroute_location_region_name(const struct keyroute_location *location, int replica,
+                                     void *out, size_t size)
+{
+  char tail[64];
+  size_t head_len = (size_t)location->table_len + location->start_len + 2;
+
+  if (replica <= 0) {
+    return copy_out(out, size, kr_location_name(location));
+  }
+  snprintf(tail, sizeof(tail), "%lld_%04X.", (long long)location->region_id, (unsigned)replica);
+  size_t tail_len = strlen(tail);
+
+  keyroute_location_encoded_name(location, replica, tail + tail_len, 32);
+  memcpy(tail + tail_len + 32, ".", 2);
+  copy_out(out, size, kr_bytes(text_of(location), head_len));
+  if (size > head_len) {
+    copy_out((uint8_t *)out + head_len, size - head_len, keyroute_string(tail));
+  }
+  return head_len + strlen(tail);
+}
+
+struct kr_server *kr_location_server(const struct keyroute_location *location, int replica)
+{
+  return replica >= 0 && replica < location->replica_count ? location->replicas[replica].server
+                                                           : NULL;
+}
+
+bool kr_location_placed(const struct keyroute_location *location)
+{
+  for (int i = 0; i < location->replica_count; i++) {
+    if (location->replicas[i].server != NULL) {
+      return true;
+    }
+  }
+  return false;
+}
+
+int keyroute_location_replica_count(const struct keyroute_location *location)
+{
+  return location->replica_count;
+}
+
+const char *keyroute_location_host(const struct keyroute_location *location, int replica)
+{
+  struct kr_server *server = kr_location_server(location, replica);
+
+  return server != NULL ? server->host : NULL;
+}
+
+int keyroute_location_port(const struct keyroute_location *location, int replica)
+{
+  struct kr_server *server = kr_location_server(location, replica);
+
+  return server != NULL ? server->port : 0;
+}
+
+int64_t keyroute_location_start_code(const struct keyroute_location *location, int replica)
+{
+  struct kr_server *server = kr_location_server(location, replica);
+
+  return server != NULL ? server->start_code : 0;
+}
+
+int64_t keyroute_location_seqnum(const struct keyroute_location *location, int replica)
+{
+  return replica >= 0 && replica < location->replica_count ? location->replicas[replica].seqnum
+                                                           : -1;
+}
+
+bool kr_location_covers(const struct keyroute_location *location, struct keyroute_bytes row,
+                        enum kr_position position)
+{
+  struct keyroute_bytes start = keyroute_location_start_key(location);
+  struct keyroute_bytes end = keyroute_location_end_key(location);
+
+  if (position == KR_AT) {
+    return kr_bytes_compare(start, row) <= 0 &&
+           (end.len == 0 || kr_bytes_compare(row, end) < 0);
+  }
+  if (row.len == 0) {
+    return end.len == 0;
+  }
+  return kr_bytes_compare(start, row) < 0 && (end.len == 0 || kr_bytes_compare(row, end) <= 0);
+}
+
+/* Does a span that ends at end reach beyond start? */
+static bool ends_above(struct keyroute_bytes end, struct keyroute_bytes start)
+{
+  return end.len == 0 || kr_bytes_compare(end, start) > 0;
+}
+
+bool kr_location_overlaps(const struct keyroute_location *a, const struct keyroute_location *b)
+{
+  return ends_above(keyroute_location_end_key(a), keyroute_location_start_key(b)) &&
+         ends_above(keyroute_location_end_key(b), keyroute_location_start_key(a));
+}

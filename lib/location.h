@@ -1,0 +1,108 @@
+#ifndef KR_LOCATION_H
+#define KR_LOCATION_H
+
+#include "lib/rcu.h"
+#include "lib/server.h"
+
+/* Where one replica is. */
+struct kr_replica {
+  struct kr_server *server; /* counted; NULL = on no server */
+  int64_t seqnum;           /* -1 = unknown */
+};
+
+/* A region's state as the catalog names it; 0 = the catalog does not say. */
+enum kr_region_state {
+  KR_STATE_UNKNOWN,
+  KR_STATE_OFFLINE,
+  KR_STATE_OPENING,
+  KR_STATE_OPEN,
+  KR_STATE_CLOSING,
+  KR_STATE_CLOSED,
+  KR_STATE_SPLITTING,
+  KR_STATE_SPLIT,
+  KR_STATE_FAILED_OPEN,
+  KR_STATE_FAILED_CLOSE,
+  KR_STATE_MERGING,
+  KR_STATE_MERGED,
+  KR_STATE_SPLITTING_NEW,
+  KR_STATE_MERGING_NEW,
+  KR_STATE_ABNORMALLY_CLOSED,
+  KR_STATE_OTHER /* a name that none of these is */
+};
+
+/* Names and numbers of states. An unknown name is KR_STATE_OTHER. */
+enum kr_region_state kr_region_state_parse(struct keyroute_bytes name);
+const char *kr_region_state_name(enum kr_region_state state); /* NULL for UNKNOWN */
+
+/* A location; one allocation with the region's name and end key behind the replicas. Immutable once
+ * published, but for refs, retired and touched. */
+struct keyroute_location {
+  size_t refs;           /* atomic */
+  bool retired;          /* atomic: reported stale or dropped; a hit treats it as a miss */
+  bool touched;          /* atomic: hit since the last sweep */
+  uint8_t state;         /* enum kr_region_state */
+  uint8_t replica_count; /* room in replicas[] */
+  bool encoded_inside;   /* the encoded name is part of the name, else it is behind the end key */
+  uint32_t table_len;    /* of the name */
+  uint32_t start_len;    /* of the name, behind the table and a comma */
+  uint32_t name_len;
+  uint32_t encoded_len;
+  uint32_t end_len;     /* behind the name */
+  int64_t region_id;
+  uint64_t stored; /* the cache's own count when it was stored; loop thread */
+  struct kr_mem *mem;
+  struct kr_rcu_head rcu;
+  struct kr_replica replicas[];
+};
+
+/* More replicas than HBase allows anybody to want. */
+#define KR_REPLICAS_MAX 255
+
+/* What a location is made of; all copied, servers counted anew. */
+struct kr_location_parts {
+  struct keyroute_bytes name; /* region name as the catalog's row key spells it */
+  size_t table_len;
+  size_t start_len;
+  struct keyroute_bytes encoded; /* a view into name, or text of its own for catalog regions */
+  struct keyroute_bytes end_key;
+  int64_t region_id;
+  enum kr_region_state state;
+  const struct kr_replica *replicas;
+  int replica_count; /* at least 1, at most KR_REPLICAS_MAX */
+};
+
+/* NULL = out of memory. One count is the caller's. */
+struct keyroute_location *kr_location_new(struct kr_mem *mem,
+                                          const struct kr_location_parts *parts);
+
+struct keyroute_bytes kr_location_name(const struct keyroute_location *location);
+
+/* The server of a replica; NULL if it is on none. */
+struct kr_server *kr_location_server(const struct keyroute_location *location, int replica);
+
+/* Does any replica have a server? */
+bool kr_location_placed(const struct keyroute_location *location);
+
+/* Which of a row's neighbours is meant. */
+enum kr_position {
+  KR_AT,    /* the region that holds the row */
+  KR_BEFORE /* the last region that starts below the row; below an empty row: the last of all */
+};
+
+bool kr_location_covers(const struct keyroute_location *location, struct keyroute_bytes row,
+                        enum kr_position position);
+
+/* Do the spans of two regions share a row? */
+bool kr_location_overlaps(const struct keyroute_location *a, const struct keyroute_location *b);
+
+/* Retire: from now on no hit gives it out. Any thread. */
+void kr_location_retire(struct keyroute_location *location);
+bool kr_location_retired(const struct keyroute_location *location);
+
+/* Give the cache's count back once the readers of this moment are gone. Once in a location's life. */
+void kr_location_release_later(struct keyroute_location *location);
+
+/* Memory that a location takes. */
+size_t kr_location_size(const struct keyroute_location *location);
+
+#endif

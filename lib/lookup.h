@@ -1,0 +1,51 @@
+#ifndef KR_LOOKUP_H
+#define KR_LOOKUP_H
+
+#include "lib/cache.h"
+#include "lib/error.h"
+#include "lib/loop.h"
+#include "lib/trace.h"
+
+struct kr_flight;
+struct kr_locator;
+struct kr_queue;
+
+/* One lookup. Its owner fills in the first part, owns all of it and keeps it until done. */
+struct kr_lookup {
+  struct keyroute_table *table; /* counted by the owner */
+  struct keyroute_bytes row;    /* the owner's */
+  enum kr_position position;
+  int replica;         /* or KEYROUTE_REPLICA_ANY */
+  bool refresh;        /* only what was read after the start will do */
+  bool cache_only;     /* no read at all */
+  bool single_try;     /* give up after the first try */
+  int64_t began_us;    /* on kr_clock_us */
+  int64_t deadline_us; /* on kr_clock_us */
+  struct keyroute_trace *trace; /* the owner's; NULL = none */
+  struct kr_flight *flight_of;  /* the flight that it is made for; NULL = an application's */
+
+  /* Runs once, on the loop. The lookup is the owner's again, and may be gone when it returns. */
+  void (*done)(struct kr_lookup *lookup);
+  void *arg; /* the owner's */
+
+  /* The result. */
+  struct keyroute_location *location; /* counted for the owner; NULL on error */
+  struct kr_failure failure;          /* code 0 = found */
+  enum keyroute_source source;
+  bool deadline; /* the deadline ended it */
+  unsigned attempts;
+  unsigned rpcs;
+
+  /* The locator's own. */
+  struct kr_locator *locator;
+  struct kr_lookup *prev, *next;
+  struct kr_queue *queue;
+  struct kr_flight *flight; /* the one it is a member of */
+  struct kr_timer *sleep;   /* until the next try */
+  struct kr_timer *alarm;   /* at the deadline */
+  uint64_t since;           /* the cache's logical time when it began */
+  unsigned passed_over;
+  bool answered; /* it has its result, and its done is yet to run */
+};
+
+#endif

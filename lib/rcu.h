@@ -1,0 +1,23 @@
+#ifndef KR_RCU_H
+#define KR_RCU_H
+
+#include "lib/mem.h"
+
+/* Read-copy-update: readers hold nothing up; what the writer takes away is freed once every reader
+ * of that moment has gone. liburcu's flavour bp, which registers threads by itself. */
+void kr_rcu_read_begin(void);
+void kr_rcu_read_end(void);
+bool kr_rcu_reading(void); /* inside a section, on this thread */
+
+/* Run fn(head) on liburcu's own thread after a grace period. head is embedded in what is freed; it
+ * is big enough for struct rcu_head, which rcu.c checks. Never blocks. Any thread. */
+struct kr_rcu_head {
+  void *room[2];
+  void (*fn)(struct kr_rcu_head *head);
+};
+void kr_rcu_defer(struct kr_rcu_head *head, void (*fn)(struct kr_rcu_head *head));
+
+/* Wait until all that was deferred before has run. Blocks; not in a read section, not on the loop. */
+void kr_rcu_barrier(void);
+
+#endif

@@ -1,0 +1,557 @@
+/*
+ * Requests over shared connections: who waits for what, until when, and what a broken connection
+ * means for them all.
+ *
+ * There is one connection a server (host and port), made by the first request that needs it and
+ * closed when it has been idle for a while. It never reconnects by itself: the next request does,
+ * if there is one; retrying is retry.c's. Requests carry numbers and are answered in any order.
+ *
+ *  1. A request is in its connection's list from start until exactly one of: answered, timed out,
+ *     cancelled, connection ended. It is out of the list before its callback runs, so the callback
+ *     may start and cancel what it likes.
+ *  2. A connection that ends leaves the list of connections first, then its requests fail in the
+ *     order they were made: one that is asked again at once gets a new connection.
+ *  3. Numbers are given out once: a reply to a number below next_id that nobody waits for is late
+ *     and skipped, one to a number never given out breaks the connection. Before numbers run out
+ *     (servers read them as signed) the connection is retired.
+ *  4. A retired connection takes no new requests and is closed with its last one. Retired are also
+ *     those that sent nonsense in a sound frame, and those that have been silent for a request's
+ *     whole time: a peer that has gone without a word would otherwise eat every later request too.
+ *  5. A connection with requests is never idle; one that is still connecting isn't either, and is
+ *     ended by the connect timeout.
+ *  6. What a frame claims to hold allocates nothing: the buffer grows with the bytes that have come.
+ *     It holds at most one frame of max_frame and one read.
+ *  7. While frames are being taken from a connection's buffer (`reading`) it is not freed.
+ *
+ * A request's number is looked up from the oldest on, since servers answer nearly in order; and
+ * connections in a list, since catalogs live on one server or a few. Tried and dropped: hashes.
+ *
+ * Two codecs share this machine: protobuf RPC, and later 0.94's Writable RPC. SASL will be a state
+ * between `opened` and the hello.
+ *
+ * Threads: the loop only; the counters are read by others.
+ * Source: HBase ipc.NettyRpcConnection, ipc.AbstractRpcClient
+ */
+#include "lib/rpc.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/bytes.h"
+#include "lib/clock.h"
+#include "lib/socket.h"
+
+/* The last number but one that is still positive in Java. */
+#define LAST_ID 0x7ffffffeu
+
+/* An emptied input buffer larger than this gives its memory back. */
+#define KEEP_BUFFER (64 * 1024)
+
+struct conn {
+  struct conn *next;
+  struct conn **link; /* what points here; NULL = not in the list any more */
+  struct kr_rpc *rpc;
+  struct kr_socket *socket; /* NULL = ended */
+  struct kr_rpc_request *first, *last;
+  struct kr_timer *idle; /* NULL = not idle */
+  struct kr_buf in;
+  uint32_t next_id;
+  int64_t heard_us; /* when the last byte came */
+  int port;
+  bool open; /* the hello has been sent */
+  bool retired;
+  bool reading;
+  char server[272];
+  char host[];
+};
+
+struct kr_rpc_request {
+  struct kr_rpc_request *next, *prev;
+  struct conn *conn;
+  kr_rpc_cb cb;
+  void *arg;
+  struct kr_timer *timer;
+  struct kr_buf unsent; /* the frame, while the connection is not open */
+  int64_t timeout_ms;
+  int64_t sent_us;
+  uint32_t id;
+  char method[32]; /* for messages */
+};
+
+struct kr_rpc {
+  struct kr_mem *mem; /* counted */
+  struct kr_loop *loop;
+  struct kr_worker *resolver;
+  const struct kr_settings *settings;
+  const struct kr_rpc_codec *codec;
+  struct kr_transport_counters *counters;
+  struct conn *conns;
+  bool shut;
+};
+
+static void count(_Atomic uint64_t *counter)
+{
+  /* Relaxed: a figure for people, which orders nothing. */
+  atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+}
+
+/* ---- Requests in their connection's list ----------------------------------------------------- */
+
+static void list_request(struct conn *conn, struct kr_rpc_request *request)
+{
+  request->prev = conn->last;
+  if (conn->last != NULL) {
+    conn->last->next = request;
+  } else {
+    conn->first = request;
+  }
+  conn->last = request;
+}
+
+static void unlist_request(struct kr_rpc_request *request)
+{
+  struct conn *conn = request->conn;
+
+  if (request->prev != NULL) {
+    request->prev->next = request->next;
+  } else {
+    conn->first = request->next;
+  }
+  if (request->next != NULL) {
+    request->next->prev = request->prev;
+  } else {
+    conn->last = request->prev;
+  }
+}
+
+static struct kr_rpc_request *find_request(struct conn *conn, uint32_t id)
+{
+  struct kr_rpc_request *request = conn->first;
+
+  while (request != NULL && request->id != id) {
+    request = request->next;
+  }
+  return request;
+}
+
+/* Take a request out of everything, its memory included; what is left is whom to tell. */
+static void remove_request(struct kr_rpc_request *request)
+{
+  unlist_request(request);
+  kr_timer_stop(request->timer);
+  kr_buf_clear(&request->unsent);
+  kr_free(request->conn->rpc->mem, request);
+}
+
+static void fail_request(struct kr_rpc_request *request, const struct kr_failure *failure)
+{
+  kr_rpc_cb cb = request->cb;
+  void *arg = request->arg;
+
+  remove_request(request);
+  cb(arg, failure, NULL);
+}
+
+/* ---- The end of a connection ---------------------------------------------------------------- */
+
+static void unlist_conn(struct conn *conn)
+{
+  if (conn->link != NULL) {
+    *conn->link = conn->next;
+    if (conn->next != NULL) {
+      conn->next->link = conn->link;
+    }
+    conn->link = NULL;
+  }
+}
+
+static void free_conn(struct conn *conn)
+{
+  kr_buf_clear(&conn->in);
+  kr_free(conn->rpc->mem, conn);
+}
+
+/* End a connection; its requests get the failure. The connection is gone afterwards, or, while it is
+ * being read, has no socket any more. */
+static void end_conn(struct conn *conn, const struct kr_failure *failure)
+{
+  unlist_conn(conn);
+  kr_timer_stop(conn->idle);
+  conn->idle = NULL;
+  kr_socket_close(conn->socket);
+  conn->socket = NULL;
+  bool reading = conn->reading;
+
+  conn->reading = true; /* callbacks may cancel requests here, which must not free it under us */
+  while (conn->first != NULL) {
+    fail_request(conn->first, failure);
+  }
+  conn->reading = reading;
+  if (!reading) {
+    free_conn(conn);
+  }
+}
+
+/* Put the server's name in front of a failure that lacks it. */
+static void name_server(struct kr_failure *failure, const struct conn *conn)
+{
+  char *message = failure->message;
+  size_t size = sizeof(failure->message);
+  char what[sizeof(failure->message)];
+
+  memcpy(what, message, size);
+  int used = snprintf(message, size, "server %s: ", conn->server);
+
+  snprintf(message + used, size - (size_t)used, "%s", what);
+  snprintf(failure->server, sizeof(failure->server), "%s", conn->server);
+}
+
+static void end_conn_with(struct conn *conn, struct kr_failure *failure)
+{
+  name_server(failure, conn);
+  kr_log_line(&conn->rpc->settings->log, KEYROUTE_LOG_WARNING, "%s", failure->message);
+  end_conn(conn, failure);
+}
+
+static void end_conn_no_memory(struct conn *conn)
+{
+  struct kr_failure failure;
+
+  kr_fail(&failure, KEYROUTE_E_NO_MEMORY, "out of memory");
+  end_conn_with(conn, &failure);
+}
+
+static void idle_fired(void *arg)
+{
+  struct conn *conn = arg;
+
+  conn->idle = NULL;
+  kr_log_line(&conn->rpc->settings->log, KEYROUTE_LOG_DEBUG, "connection to %s closed: idle",
+              conn->server);
+  end_conn(conn, NULL);
+}
+
+/* A request has left: the connection may have nothing more to do. It may be gone afterwards. */
+static void rest_conn(struct conn *conn)
+{
+  int64_t idle_ms = conn->rpc->settings->connection_idle_ms;
+
+  if (conn->first != NULL || conn->socket == NULL || !conn->open) {
+    return;
+  }
+  if (conn->retired) {
+    end_conn(conn, NULL);
+  } else if (idle_ms > 0 && conn->idle == NULL) {
+    /* Without memory for a timer it stays until it is used again or the server closes it. */
+    conn->idle = kr_timer_start(conn->rpc->loop, idle_ms, idle_fired, conn);
+  }
+}
+
+/* ---- Replies -------------------------------------------------------------------------------- */
+
+static void answer_request(struct conn *conn, struct kr_rpc_request *request,
+                           struct kr_rpc_reply *reply)
+{
+  kr_rpc_cb cb = request->cb;
+  void *arg = request->arg;
+
+  remove_request(request);
+  if (reply->failure.code != 0) {
+    name_server(&reply->failure, conn);
+    cb(arg, &reply->failure, NULL);
+  } else if (!cb(arg, &reply->failure, reply)) {
+    conn->retired = true;
+  }
+  rest_conn(conn);
+}
+
+/* Deal with one reply; the connection may have ended afterwards. */
+static void take_reply(struct conn *conn, struct kr_rpc_reply *reply)
+{
+  struct kr_rpc_request *request = reply->for_all ? NULL : find_request(conn, reply->id);
+
+  reply->server = conn->server;
+  if (reply->for_all) {
+    end_conn_with(conn, &reply->failure);
+  } else if (request != NULL) {
+    answer_request(conn, request, reply);
+  } else if (reply->id >= conn->next_id) {
+    kr_fail(&reply->failure, KEYROUTE_E_PROTOCOL, "reply to call %lu, which was never made",
+            (unsigned long)reply->id);
+    end_conn_with(conn, &reply->failure);
+  }
+}
+
+/* Take the frame at the head of `in`. Returns its length, 0 if it is not whole yet or the
+ * connection has ended. */
+static size_t take_frame(struct conn *conn, struct keyroute_bytes in)
+{
+  const struct kr_rpc *rpc = conn->rpc;
+  struct kr_rpc_reply reply;
+  struct kr_failure failure;
+  size_t len = 0;
+
+  if (rpc->codec->frame(&len, in, rpc->settings->max_frame, &failure) != 0) {
+    end_conn_with(conn, &failure);
+    return 0;
+  }
+  if (len == 0 || len > in.len) {
+    return 0;
+  }
+  if (rpc->codec->reply(&reply, rpc->mem, kr_bytes(in.data, len), &failure) != 0) {
+    end_conn_with(conn, &failure);
+    return 0;
+  }
+  take_reply(conn, &reply);
+  return len;
+}
+
+/* Take what is whole from the buffer and move the rest to its front. */
+static void take_frames(struct conn *conn)
+{
+  struct keyroute_bytes in = kr_buf_view(&conn->in);
+  size_t taken = 0;
+  size_t len;
+
+  do {
+    len = take_frame(conn, kr_bytes((const uint8_t *)in.data + taken, in.len - taken));
+    taken += len;
+  } while (len > 0 && conn->socket != NULL && taken < in.len);
+  memmove(conn->in.data, conn->in.data + taken, in.len - taken);
+  conn->in.len = in.len - taken;
+  if (conn->in.len == 0 && conn->in.cap > KEEP_BUFFER) {
+    kr_buf_clear(&conn->in);
+  }
+}
+
+static void conn_received(void *arg, struct keyroute_bytes bytes)
+{
+  struct conn *conn = arg;
+
+  conn->heard_us = kr_clock_us();
+  kr_buf_bytes(&conn->in, bytes);
+  if (conn->in.failed) {
+    end_conn_no_memory(conn);
+    return;
+  }
+  conn->reading = true;
+  take_frames(conn);
+  conn->reading = false;
+  if (conn->socket == NULL) {
+    free_conn(conn);
+  }
+}
+
+/* ---- Opening and sending -------------------------------------------------------------------- */
+
+static int send_request(struct kr_rpc_request *request, struct kr_buf *frame)
+{
+  struct conn *conn = request->conn;
+  int error = kr_socket_write(conn->socket, frame);
+
+  if (error == 0) {
+    request->sent_us = kr_clock_us();
+    count(&conn->rpc->counters->rpcs);
+  }
+  return error;
+}
+
+static int send_hello(struct conn *conn)
+{
+  struct kr_buf hello;
+
+  kr_buf_init(&hello, conn->rpc->mem);
+  conn->rpc->codec->hello(&hello, conn->rpc->settings);
+  int error = kr_socket_write(conn->socket, &hello);
+
+  kr_buf_clear(&hello);
+  return error;
+}
+
+static void conn_opened(void *arg)
+{
+  struct conn *conn = arg;
+  int error = send_hello(conn);
+
+  count(&conn->rpc->counters->connects);
+  conn->open = true;
+  kr_log_line(&conn->rpc->settings->log, KEYROUTE_LOG_DEBUG, "connected to %s", conn->server);
+  for (struct kr_rpc_request *at = conn->first; at != NULL && error == 0; at = at->next) {
+    error = send_request(at, &at->unsent);
+  }
+  if (error != 0) {
+    end_conn_no_memory(conn);
+  } else {
+    rest_conn(conn); /* they may all have gone meanwhile */
+  }
+}
+
+static void conn_closed(void *arg, const struct kr_failure *failure)
+{
+  struct conn *conn = arg;
+
+  conn->socket = NULL; /* it has gone by itself */
+  kr_log_line(&conn->rpc->settings->log, KEYROUTE_LOG_INFO, "%s", failure->message);
+  end_conn(conn, failure);
+}
+
+static const struct kr_socket_events conn_events = {conn_opened, conn_received, conn_closed};
+
+/* NULL = out of memory. */
+static struct conn *new_conn(struct kr_rpc *rpc, const char *host, int port)
+{
+  size_t host_size = strlen(host) + 1;
+  struct conn *conn = kr_calloc(rpc->mem, sizeof(*conn) + host_size);
+
+  if (conn == NULL) {
+    return NULL;
+  }
+  conn->rpc = rpc;
+  conn->port = port;
+  memcpy(conn->host, host, host_size);
+  kr_socket_print_server(conn->server, sizeof(conn->server), host, port);
+  kr_buf_init(&conn->in, rpc->mem);
+  conn->socket = kr_socket_open(rpc->mem, rpc->loop, rpc->resolver, host, port,
+                                rpc->settings->connect_timeout_ms, &conn_events, conn);
+  if (conn->socket == NULL) {
+    free_conn(conn);
+    return NULL;
+  }
+  conn->next = rpc->conns;
+  conn->link = &rpc->conns;
+  if (conn->next != NULL) {
+    conn->next->link = &conn->next;
+  }
+  rpc->conns = conn;
+  return conn;
+}
+
+/* The connection to a server that takes requests; made if there is none. NULL = out of memory. */
+static struct conn *get_conn(struct kr_rpc *rpc, const char *host, int port)
+{
+  for (struct conn *conn = rpc->conns; conn != NULL; conn = conn->next) {
+    if (!conn->retired && conn->port == port && strcmp(conn->host, host) == 0) {
+      return conn;
+    }
+  }
+  return new_conn(rpc, host, port);
+}
+
+/* ---- Requests ------------------------------------------------------------------------------- */
+
+static void request_timed_out(void *arg)
+{
+  struct kr_rpc_request *request = arg;
+  struct conn *conn = request->conn;
+  bool open = conn->open;
+  struct kr_failure failure;
+  kr_rpc_cb cb = request->cb;
+
+  request->timer = NULL;
+  arg = request->arg;
+  kr_fail(&failure, KEYROUTE_E_TIMEOUT, "no answer to %s within %lld ms%s", request->method,
+          (long long)request->timeout_ms, open ? "" : ", still connecting");
+  name_server(&failure, conn);
+  if (open && conn->heard_us <= request->sent_us) {
+    conn->retired = true;
+  }
+  remove_request(request);
+  rest_conn(conn);
+  cb(arg, &failure, NULL);
+}
+
+/* Number a request, write its frame, and send it if the connection is open. */
+static int prepare_request(struct kr_rpc_request *request, const struct kr_rpc_call *call)
+{
+  struct conn *conn = request->conn;
+  struct kr_rpc *rpc = conn->rpc;
+
+  request->id = conn->next_id++;
+  conn->retired = conn->retired || request->id >= LAST_ID;
+  rpc->codec->request(&request->unsent, request->id, call);
+  if (request->unsent.failed) {
+    return KEYROUTE_E_NO_MEMORY;
+  }
+  request->timer = kr_timer_start(rpc->loop, call->timeout_ms, request_timed_out, request);
+  if (request->timer == NULL) {
+    return KEYROUTE_E_NO_MEMORY;
+  }
+  return conn->open ? send_request(request, &request->unsent) : 0;
+}
+
+struct kr_rpc_request *kr_rpc_start(struct kr_rpc *rpc, const char *host, int port,
+                                    const struct kr_rpc_call *call, kr_rpc_cb cb, void *arg)
+{
+  struct conn *conn = rpc->shut ? NULL : get_conn(rpc, host, port);
+  struct kr_rpc_request *request = conn != NULL ? kr_calloc(rpc->mem, sizeof(*request)) : NULL;
+
+  if (request == NULL) {
+    return NULL; /* a connection just made stays, for the next request or its timeouts to end */
+  }
+  request->conn = conn;
+  request->cb = cb;
+  request->arg = arg;
+  request->timeout_ms = call->timeout_ms;
+  snprintf(request->method, sizeof(request->method), "%s", call->method);
+  kr_buf_init(&request->unsent, rpc->mem);
+  list_request(conn, request);
+  if (prepare_request(request, call) != 0) {
+    remove_request(request);
+    rest_conn(conn);
+    return NULL;
+  }
+  kr_timer_stop(conn->idle);
+  conn->idle = NULL;
+  return request;
+}
+
+void kr_rpc_cancel(struct kr_rpc_request *request)
+{
+  struct conn *conn = request->conn;
+
+  remove_request(request);
+  rest_conn(conn);
+}
+
+/* ---- All of it ------------------------------------------------------------------------------ */
+
+struct kr_rpc *kr_rpc_new(struct kr_mem *mem, struct kr_loop *loop, struct kr_worker *resolver,
+                          const struct kr_settings *settings, const struct kr_rpc_codec *codec,
+                          struct kr_transport_counters *counters)
+{
+  struct kr_rpc *rpc = kr_calloc(mem, sizeof(*rpc));
+
+  if (rpc != NULL) {
+    rpc->mem = kr_mem_ref(mem);
+    rpc->loop = loop;
+    rpc->resolver = resolver;
+    rpc->settings = settings;
+    rpc->codec = codec;
+    rpc->counters = counters;
+  }
+  return rpc;
+}
+
+void kr_rpc_shutdown(struct kr_rpc *rpc)
+{
+  struct kr_failure failure;
+
+  rpc->shut = true;
+  while (rpc->conns != NULL) {
+    struct conn *conn = rpc->conns;
+
+    kr_fail(&failure, KEYROUTE_E_CLOSED, "the connection is being closed");
+    name_server(&failure, conn);
+    end_conn(conn, &failure);
+  }
+}
+
+void kr_rpc_free(struct kr_rpc *rpc)
+{
+  if (rpc != NULL) {
+    struct kr_mem *mem = rpc->mem;
+
+    kr_free(mem, rpc);
+    kr_mem_unref(mem);
+  }
+}

@@ -1,0 +1,184 @@
+/*
+ * Servers, each known once.
+ *
+ * A cluster has thousands of regions on tens of servers, so a location holds a pointer and the name
+ * is kept here. It also makes "everything on that server" one comparison of pointers.
+ *
+ *  1. The table and the marks of failure belong to the loop thread; the counts are atomic, for a
+ *     location may be released anywhere and outlive the table.
+ *  2. A server is (host, port, start code). A process that is started again is another server.
+ *  3. The table holds one count; kr_servers_purge drops those nobody else counts.
+ */
+#include "lib/server.h"
+
+#include "lib/hash.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What two names are compared by: fixed fields first, so that one run of bytes is the key. */
+struct server_key {
+  int64_t start_code;
+  uint16_t port;
+  char host[];
+};
+
+struct entry {
+  UT_hash_handle hh;
+  struct kr_server *server;
+  struct server_key *key;
+};
+
+struct kr_servers {
+  struct kr_mem *mem;
+  struct entry *entries;
+};
+
+struct kr_server *kr_server_ref(struct kr_server *server)
+{
+  /* Relaxed: the caller holds a count already. */
+  __atomic_fetch_add(&server->refs, 1, __ATOMIC_RELAXED);
+  return server;
+}
+
+void kr_server_unref(struct kr_server *server)
+{
+  /* Acquire-release: whoever frees sees all that others did before they let go. */
+  if (server != NULL && __atomic_fetch_sub(&server->refs, 1, __ATOMIC_ACQ_REL) == 1) {
+    struct kr_mem *mem = server->mem;
+
+    kr_free(mem, server);
+    kr_mem_unref(mem);
+  }
+}
+
+char *kr_server_print(char *out, size_t size, const char *host, int port)
+{
+  bool bare_ipv6 = strchr(host, ':') != NULL && host[0] != '[';
+
+  snprintf(out, size, bare_ipv6 ? "[%s]:%d" : "%s:%d", host, port);
+  return out;
+}
+
+struct kr_servers *kr_servers_new(struct kr_mem *mem)
+{
+  struct kr_servers *servers = kr_calloc(mem, sizeof(*servers));
+
+  if (servers != NULL) {
+    servers->mem = mem;
+  }
+  return servers;
+}
+
+static void remove_entry(struct kr_servers *servers, struct entry *entry)
+{
+  struct kr_mem *mem = servers->mem;
+
+  HASH_DEL(servers->entries, entry);
+  kr_server_unref(entry->server);
+  kr_free(mem, entry->key);
+  kr_free(mem, entry);
+}
+
+void kr_servers_free(struct kr_servers *servers)
+{
+  struct entry *entry, *next;
+
+  if (servers == NULL) {
+    return;
+  }
+  HASH_ITER(hh, servers->entries, entry, next)
+  {
+    remove_entry(servers, entry);
+  }
+  kr_free(servers->mem, servers);
+}
+
+static struct kr_server *new_server(struct kr_mem *mem, struct keyroute_bytes host, uint16_t port,
+                                    int64_t start_code)
+{
+  struct kr_server *server = kr_alloc(mem, sizeof(*server) + host.len + 1);
+
+  if (server != NULL) {
+    *server = (struct kr_server){.mem = kr_mem_ref(mem), .refs = 1};
+    server->start_code = start_code;
+    server->port = port;
+    memcpy(server->host, host.data, host.len);
+    server->host[host.len] = '\0';
+  }
+  return server;
+}
+
+static struct server_key *new_key(struct kr_mem *mem, struct keyroute_bytes host, uint16_t port,
+                                  int64_t start_code)
+{
+  /* Cleared, for the padding is compared too. */
+  struct server_key *key = kr_calloc(mem, sizeof(*key) + host.len);
+
+  if (key != NULL) {
+    key->start_code = start_code;
+    key->port = port;
+    memcpy(key->host, host.data, host.len);
+  }
+  return key;
+}
+
+/* Take over key and server, both of which are released if it fails. */
+static struct entry *add_entry(struct kr_servers *servers, struct server_key *key, size_t key_len,
+                               struct kr_server *server)
+{
+  struct kr_mem *mem = servers->mem;
+  struct entry *entry = server != NULL ? kr_calloc(mem, sizeof(*entry)) : NULL;
+  bool hash_failed = entry == NULL;
+
+  if (entry != NULL) {
+    entry->server = server;
+    entry->key = key;
+    HASH_ADD_KEYPTR(hh, servers->entries, key, (unsigned)key_len, entry);
+  }
+  if (hash_failed) {
+    kr_server_unref(server);
+    kr_free(mem, key);
+    kr_free(mem, entry);
+    return NULL;
+  }
+  return entry;
+}
+
+struct kr_server *kr_servers_get(struct kr_servers *servers, struct keyroute_bytes host,
+                                 uint16_t port, int64_t start_code)
+{
+  size_t key_len = sizeof(struct server_key) + host.len;
+  struct server_key *key = new_key(servers->mem, host, port, start_code);
+  struct entry *entry = NULL;
+
+  if (key == NULL) {
+    return NULL;
+  }
+  HASH_FIND(hh, servers->entries, key, (unsigned)key_len, entry);
+  if (entry != NULL) {
+    kr_free(servers->mem, key);
+  } else {
+    entry = add_entry(servers, key, key_len, new_server(servers->mem, host, port, start_code));
+  }
+  return entry != NULL ? kr_server_ref(entry->server) : NULL;
+}
+
+void kr_servers_purge(struct kr_servers *servers, int64_t now_us)
+{
+  struct entry *entry, *next;
+
+  HASH_ITER(hh, servers->entries, entry, next)
+  {
+    bool unused = __atomic_load_n(&entry->server->refs, __ATOMIC_ACQUIRE) == 1;
+
+    if (unused && entry->server->failed_until_us <= now_us) {
+      remove_entry(servers, entry);
+    }
+  }
+}
+
+size_t kr_servers_count(const struct kr_servers *servers)
+{
+  return HASH_COUNT(servers->entries);
+}

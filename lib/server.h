@@ -1,0 +1,38 @@
+#ifndef KR_SERVER_H
+#define KR_SERVER_H
+
+#include "lib/mem.h"
+
+/* One region server process: host, port and start code. Interned: equal names are one object, so a
+ * comparison of pointers is enough while both come from the same table. Immutable and counted, but
+ * for the mark of failure, which belongs to the loop thread. */
+struct kr_server {
+  struct kr_mem *mem;
+  size_t refs; /* atomic, server.c only */
+  int64_t failed_until_us; /* a connection to this very process failed: not to be asked before */
+  int64_t start_code;      /* 0 = unknown */
+  uint16_t port;
+  char host[]; /* as the catalog spells it */
+};
+
+struct kr_server *kr_server_ref(struct kr_server *server);
+void kr_server_unref(struct kr_server *server); /* any thread; NULL is accepted */
+
+/* Write "host:port", an IPv6 address in brackets. Returns out. */
+char *kr_server_print(char *out, size_t size, const char *host, int port);
+
+/* The table in which servers are interned. Loop thread only. */
+struct kr_servers;
+
+struct kr_servers *kr_servers_new(struct kr_mem *mem); /* NULL = out of memory */
+void kr_servers_free(struct kr_servers *servers);      /* servers still counted live on */
+
+/* The server of that name, made if it is new; a count is the caller's. NULL = out of memory. */
+struct kr_server *kr_servers_get(struct kr_servers *servers, struct keyroute_bytes host,
+                                 uint16_t port, int64_t start_code);
+
+/* Forget those that only the table itself still counts, but for those marked as failed now. */
+void kr_servers_purge(struct kr_servers *servers, int64_t now_us);
+size_t kr_servers_count(const struct kr_servers *servers);
+
+#endif

@@ -1,0 +1,26 @@
+#ifndef KR_STATS_H
+#define KR_STATS_H
+
+#include "lib/mem.h"
+
+/* What a connection counts. Any thread may add; reading adds up the stripes. */
+enum kr_counter {
+  KR_COUNT_HITS,
+  KR_COUNT_MISSES,
+  KR_COUNT_JOINS,
+  KR_COUNT_SCANS,
+  KR_COUNT_SCANS_FAILED,
+  KR_COUNT_REGISTRY_READS,
+  KR_COUNT_RETRIES,
+  KR_COUNT_EVICTIONS,
+  KR_COUNTERS
+};
+
+struct kr_stats;
+
+struct kr_stats *kr_stats_new(struct kr_mem *mem); /* NULL = out of memory */
+void kr_stats_free(struct kr_stats *stats);
+void kr_stats_add(struct kr_stats *stats, enum kr_counter counter, uint64_t more);
+uint64_t kr_stats_read(const struct kr_stats *stats, enum kr_counter counter);
+
+#endif

@@ -1,0 +1,41 @@
+#ifndef KR_TRANSPORT_H
+#define KR_TRANSPORT_H
+
+#include "lib/error.h"
+#include "lib/scan.h"
+
+/* Sends a request to a server and brings its reply. All on the loop thread. */
+struct kr_transport;
+struct kr_request; /* one under way */
+
+/* The reply, or why there is none: failure->code is 0 and rows are valid, or rows is empty. Never
+ * called inside the starting call. request is gone when this returns. */
+typedef void (*kr_scan_cb)(void *arg, const struct kr_failure *failure, const struct kr_rows *rows);
+
+struct kr_transport_ops {
+  const char *name;
+
+  /* Start a scan on a server. host and everything in scan are copied. NULL = out of memory (cb is
+   * then not called). Every failure names server and reason; codes: RESOLVE, UNREACHABLE, PROTOCOL,
+   * OVERLOADED, REMOTE, AUTH, TIMEOUT, NO_MEMORY, CLOSED. */
+  struct kr_request *(*scan)(struct kr_transport *transport, const char *host, int port,
+                             const struct kr_scan *scan, int64_t timeout_ms, kr_scan_cb cb,
+                             void *arg);
+
+  /* Forget a request: its callback will not run. */
+  void (*cancel)(struct kr_transport *transport, struct kr_request *request);
+
+  /* End all requests with CLOSED and close all sockets; the last of them are closed some loop turns
+   * later. No call may start afterwards. */
+  void (*shutdown)(struct kr_transport *transport);
+
+  /* After the loop thread has ended. */
+  void (*free)(struct kr_transport *transport);
+};
+
+/* The first field of every transport. */
+struct kr_transport {
+  const struct kr_transport_ops *ops;
+};
+
+#endif

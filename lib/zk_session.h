@@ -1,0 +1,93 @@
+#ifndef KR_ZK_SESSION_H
+#define KR_ZK_SESSION_H
+
+#include "lib/error.h"
+#include "lib/worker.h"
+#include "lib/zk_gate.h"
+
+/* One handle of ZooKeeper's client. Made and ended on a worker, used on the loop. */
+struct kr_zk_session;
+struct kr_zk_handler;
+
+enum kr_zk_state {
+  KR_ZK_CONNECTING,
+  KR_ZK_CONNECTED,
+  KR_ZK_EXPIRED,
+  KR_ZK_AUTH_FAILED
+};
+
+/* How one request went, as far as a reader of znodes needs to know. */
+enum kr_zk_result {
+  KR_ZK_OK,
+  KR_ZK_NO_NODE,
+  KR_ZK_NOT_ALLOWED,
+  KR_ZK_LOST, /* the connection or the session went away meanwhile: ask again */
+  KR_ZK_SHORT_OF_MEMORY,
+  KR_ZK_REFUSED /* anything else; reply->text says what */
+};
+
+enum kr_zk_request {
+  KR_ZK_GET,    /* value; with a watch on the znode */
+  KR_ZK_AWAIT,  /* existence; with a watch on its creation */
+  KR_ZK_EXISTS, /* existence */
+  KR_ZK_LIST    /* names of the children */
+};
+
+/* A request, and then its reply: malloc'ed, freed with kr_zk_reply_free. */
+struct kr_zk_reply {
+  struct kr_task task;
+  struct kr_zk_reply *next; /* the holder's */
+  struct kr_zk_gate *gate;  /* counted */
+  const struct kr_zk_handler *handler;
+  enum kr_zk_request request;
+  uint64_t read; /* these three: the asker's own */
+  unsigned round;
+  int role;
+  enum kr_zk_result result;
+  const char *text; /* static */
+  char *data;       /* the value, or names with a NUL behind each; the reply's own */
+  size_t len;
+  char path[];
+};
+
+/* How opening went. */
+struct kr_zk_opening {
+  struct kr_zk_session *session; /* NULL = failure says why; else yours to close */
+  struct kr_failure failure;
+};
+
+/* What the loop gets to hear, with the gate's owner; not called once the gate is stopped. */
+struct kr_zk_handler {
+  void (*opened)(void *owner, const struct kr_zk_opening *opening);
+  void (*state)(void *owner, uint64_t session, enum kr_zk_state state);
+  void (*fired)(void *owner, uint64_t session, const char *path); /* a watch: it changed */
+  void (*replied)(void *owner, struct kr_zk_reply *reply);        /* yours to free */
+};
+
+/* Start to open a session on the worker: look up the names, then make a handle for the addresses.
+ * handler   static
+ * number    what state and fired will name it by
+ * careful   try the addresses first and take those that answer; fail if none does. If they merely
+ *           say nothing: with have_other that is a failure too (TIMEOUT), else the client tries on
+ * False = out of memory, opened is not called. */
+bool kr_zk_session_open(struct kr_worker *worker, struct kr_zk_gate *gate,
+                        const struct kr_zk_handler *handler, uint64_t number,
+                        int session_timeout_ms, bool careful, bool have_other);
+
+/* End it on the worker. Replies under way come as LOST; a state or a watch may still be reported
+ * under its number. */
+void kr_zk_session_close(struct kr_worker *worker, struct kr_zk_session *session);
+
+/* On the loop. The client's own idea; also right when an event has not got through yet. */
+enum kr_zk_state kr_zk_session_state(const struct kr_zk_session *session);
+
+/* On the loop. Send a request; it comes back through replied, always later and always once (as long
+ * as the gate is open). */
+void kr_zk_session_send(struct kr_zk_session *session, struct kr_zk_reply *reply);
+
+/* NULL = out of memory. */
+struct kr_zk_reply *kr_zk_reply_new(struct kr_zk_gate *gate, enum kr_zk_request request,
+                                    const char *path);
+void kr_zk_reply_free(struct kr_zk_reply *reply);
+
+#endif

@@ -1,0 +1,182 @@
+/* What a server's exceptions mean: class names, flags, waits and texts. */
+#include "lib/exception.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HBASE "org.apache.hadoop.hbase."
+
+static struct kr_failure map(const char *class_name, const char *text)
+{
+  struct kr_exception exception = {.class_name = class_name, .text = text};
+  struct kr_failure failure;
+
+  kr_exception_map(&failure, &exception);
+  return failure;
+}
+
+static struct kr_failure map_flags(const char *class_name, bool do_not_retry, bool overloaded)
+{
+  struct kr_exception exception = {class_name, "text", do_not_retry, overloaded};
+  struct kr_failure failure;
+
+  kr_exception_map(&failure, &exception);
+  return failure;
+}
+
+static int64_t wait_of(const char *text)
+{
+  return map(HBASE "quotas.RpcThrottlingException", text).wait_ms;
+}
+
+static const struct {
+  const char *class_name;
+  int code;
+  enum keyroute_kind kind;
+  bool final;
+} classes[] = {
+  {HBASE "NotServingRegionException", KEYROUTE_E_REMOTE, KEYROUTE_KIND_REFRESH, false},
+  {HBASE "exceptions.RegionMovedException", KEYROUTE_E_REMOTE, KEYROUTE_KIND_HINT, false},
+  {HBASE "exceptions.RegionOpeningException", KEYROUTE_E_REMOTE, KEYROUTE_KIND_KEEP, false},
+  {HBASE "RegionTooBusyException", KEYROUTE_E_OVERLOADED, KEYROUTE_KIND_KEEP, false},
+  {HBASE "CallQueueTooBigException", KEYROUTE_E_OVERLOADED, KEYROUTE_KIND_KEEP, false},
+  {HBASE "ipc.RpcServer$CallQueueTooBigException", KEYROUTE_E_OVERLOADED, KEYROUTE_KIND_KEEP,
+   false},
+  {HBASE "CallDroppedException", KEYROUTE_E_OVERLOADED, KEYROUTE_KIND_KEEP, false},
+  {HBASE "quotas.RpcThrottlingException", KEYROUTE_E_OVERLOADED, KEYROUTE_KIND_KEEP, false},
+  {HBASE "MultiActionResultTooLarge", KEYROUTE_E_REMOTE, KEYROUTE_KIND_KEEP, false},
+  {HBASE "RetryImmediatelyException", KEYROUTE_E_REMOTE, KEYROUTE_KIND_KEEP, false},
+  {HBASE "exceptions.RequestTooBigException", KEYROUTE_E_REMOTE, KEYROUTE_KIND_KEEP, true},
+  {HBASE "ipc.ServerNotRunningYetException", KEYROUTE_E_REMOTE, KEYROUTE_KIND_REFRESH, false},
+  {HBASE "regionserver.RegionServerStoppedException", KEYROUTE_E_REMOTE,
+   KEYROUTE_KIND_DROP_SERVER, false},
+  {HBASE "regionserver.RegionServerAbortedException", KEYROUTE_E_REMOTE,
+   KEYROUTE_KIND_DROP_SERVER, false},
+  {HBASE "YouAreDeadException", KEYROUTE_E_REMOTE, KEYROUTE_KIND_DROP_SERVER, false},
+  {HBASE "ipc.FatalConnectionException", KEYROUTE_E_REMOTE, KEYROUTE_KIND_FATAL, true},
+  {HBASE "ipc.BadAuthException", KEYROUTE_E_AUTH, KEYROUTE_KIND_FATAL, true},
+  {HBASE "security.AccessDeniedException", KEYROUTE_E_AUTH, KEYROUTE_KIND_FATAL, true},
+  {"org.apache.hadoop.security.AccessControlException", KEYROUTE_E_AUTH, KEYROUTE_KIND_FATAL,
+   true},
+  {HBASE "exceptions.UnknownProtocolException", KEYROUTE_E_REMOTE, KEYROUTE_KIND_FATAL, true},
+  {HBASE "DoNotRetryIOException", KEYROUTE_E_REMOTE, KEYROUTE_KIND_FATAL, true},
+  {HBASE "regionserver.NoSuchColumnFamilyException", KEYROUTE_E_REMOTE, KEYROUTE_KIND_FATAL,
+   true},
+  {HBASE "UnknownScannerException", KEYROUTE_E_REMOTE, KEYROUTE_KIND_KEEP, false},
+  {HBASE "TableNotFoundException", KEYROUTE_E_REMOTE, KEYROUTE_KIND_FATAL, true},
+  {"java.io.IOException", KEYROUTE_E_REMOTE, KEYROUTE_KIND_REFRESH, false},
+  {"java.nio.file.AccessDeniedException", KEYROUTE_E_REMOTE, KEYROUTE_KIND_REFRESH, false},
+  {"com.example.NotServingRegionException", KEYROUTE_E_REMOTE, KEYROUTE_KIND_REFRESH, false},
+};
+
+#define CLASS_COUNT ((int)(sizeof(classes) / sizeof(classes[0])))
+
+START_TEST(test_exception__class_has_its_meaning)
+{
+  struct kr_failure failure = map(classes[_i].class_name, "text");
+
+  ck_assert_msg(failure.code == classes[_i].code, "code of %s", classes[_i].class_name);
+  ck_assert_msg(failure.kind == classes[_i].kind, "kind of %s", classes[_i].class_name);
+  ck_assert_msg(failure.final == classes[_i].final, "final of %s", classes[_i].class_name);
+}
+END_TEST
+
+START_TEST(test_exception__do_not_retry_makes_an_unknown_class_final)
+{
+  struct kr_failure failure = map_flags("com.example.OddException", true, false);
+
+  ck_assert_int_eq(failure.code, KEYROUTE_E_REMOTE);
+  ck_assert(failure.final);
+}
+END_TEST
+
+START_TEST(test_exception__known_classes_know_better_than_do_not_retry)
+{
+  ck_assert(!map_flags(HBASE "UnknownScannerException", true, false).final);
+  ck_assert(!map_flags(HBASE "quotas.ThrottlingException", true, false).final);
+  ck_assert(map_flags(HBASE "ipc.BadAuthException", false, false).final);
+}
+END_TEST
+
+START_TEST(test_exception__overloaded_flag_keeps_the_location)
+{
+  struct kr_failure failure = map_flags("com.example.OddException", false, true);
+
+  ck_assert_int_eq(failure.code, KEYROUTE_E_OVERLOADED);
+  ck_assert_int_eq(failure.kind, KEYROUTE_KIND_KEEP);
+  ck_assert_int_eq(map_flags(HBASE "ipc.BadAuthException", false, true).code, KEYROUTE_E_AUTH);
+}
+END_TEST
+
+START_TEST(test_exception__throttling_names_its_wait)
+{
+  ck_assert_int_eq(wait_of("number of requests exceeded - wait 1sec, 500ms"), 1500);
+  ck_assert_int_eq(wait_of("read size limit exceeded - wait 2mins, 0sec, 7ms"), 120007);
+  ck_assert_int_eq(wait_of("read size limit exceeded - wait 1hr, 1min, 1sec, 0ms"), 3661000);
+  ck_assert_int_eq(wait_of("number of requests exceeded - wait 0.50sec"), 500);
+  ck_assert_int_eq(wait_of(HBASE "quotas.RpcThrottlingException: x - wait 40ms\n\tat y"), 40);
+}
+END_TEST
+
+START_TEST(test_exception__odd_waits_do_no_harm)
+{
+  ck_assert_int_eq(wait_of("no wait at all"), 0);
+  ck_assert_int_eq(wait_of(" - wait "), 0);
+  ck_assert_int_eq(wait_of(" - wait 5parsecs"), 0);
+  ck_assert_int_eq(wait_of(" - wait -5sec"), 0);
+  ck_assert_int_eq(wait_of(" - wait 99999999999999999999999hrs"), 24 * 3600 * 1000);
+  ck_assert_int_eq(map("java.io.IOException", "a - wait 5sec").wait_ms, 0);
+}
+END_TEST
+
+START_TEST(test_exception__message_is_class_and_first_line)
+{
+  const char *trace = HBASE "NotServingRegionException: hbase:meta,,1 is not online\n\tat a.B(C)";
+
+  ck_assert_str_eq(map(HBASE "NotServingRegionException", trace).message,
+                   "NotServingRegionException: hbase:meta,,1 is not online");
+  ck_assert_str_eq(map("java.io.IOException", "java.io.IOException").message,
+                   "java.io.IOException");
+  ck_assert_str_eq(map(NULL, NULL).message, "exception");
+}
+END_TEST
+
+START_TEST(test_exception__message_is_printable_and_bounded)
+{
+  char text[5000];
+
+  memset(text, '\x1b', sizeof(text) - 1);
+  text[sizeof(text) - 1] = '\0';
+  struct kr_failure failure = map("java.io.\x07IOException", text);
+
+  ck_assert_uint_lt(strlen(failure.message), sizeof(failure.message));
+  for (const char *at = failure.message; *at != '\0'; at++) {
+    ck_assert(*at >= ' ' && *at <= '~');
+  }
+}
+END_TEST
+
+int main(void)
+{
+  Suite *suite = suite_create("exception");
+  TCase *tcase = tcase_create("all");
+
+  suite_add_tcase(suite, tcase);
+  tcase_add_loop_test(tcase, test_exception__class_has_its_meaning, 0, CLASS_COUNT);
+  tcase_add_test(tcase, test_exception__do_not_retry_makes_an_unknown_class_final);
+  tcase_add_test(tcase, test_exception__known_classes_know_better_than_do_not_retry);
+  tcase_add_test(tcase, test_exception__overloaded_flag_keeps_the_location);
+  tcase_add_test(tcase, test_exception__throttling_names_its_wait);
+  tcase_add_test(tcase, test_exception__odd_waits_do_no_harm);
+  tcase_add_test(tcase, test_exception__message_is_class_and_first_line);
+  tcase_add_test(tcase, test_exception__message_is_printable_and_bounded);
+
+  SRunner *runner = srunner_create(suite);
+
+  srunner_run_all(runner, CK_ENV);
+  int failed = srunner_ntests_failed(runner);
+
+  srunner_free(runner);
+  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,194 @@
+/* A relay on loopback that can be told to misbehave: one thread, poll, a bounded set of pairs. */
+#include "test/proxy.h"
+
+#include <arpa/inet.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define PAIRS 64
+
+struct pair {
+  int client, server; /* -1 = free */
+};
+
+struct proxy {
+  pthread_t thread;
+  pthread_mutex_t lock;
+  int listener;
+  int port, target;
+  enum proxy_mode mode; /* these: under the lock */
+  bool changed, stop;
+  int accepted;
+  struct pair pairs[PAIRS]; /* the thread's */
+};
+
+static struct sockaddr_in loopback(int port)
+{
+  struct sockaddr_in address = {0};
+
+  address.sin_family = AF_INET;
+  address.sin_port = htons((uint16_t)port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
+
+static void drop(struct pair *pair)
+{
+  if (pair->client >= 0) {
+    close(pair->client);
+  }
+  if (pair->server >= 0) {
+    close(pair->server);
+  }
+  pair->client = pair->server = -1;
+}
+
+static void drop_all(struct proxy *proxy)
+{
+  for (int i = 0; i < PAIRS; i++) {
+    drop(&proxy->pairs[i]);
+  }
+}
+
+static void take(struct proxy *proxy, enum proxy_mode mode)
+{
+  struct sockaddr_in address = loopback(proxy->target);
+  int client = accept4(proxy->listener, NULL, NULL, SOCK_CLOEXEC);
+
+  if (client < 0) {
+    return;
+  }
+  pthread_mutex_lock(&proxy->lock);
+  proxy->accepted++;
+  pthread_mutex_unlock(&proxy->lock);
+  for (int i = 0; i < PAIRS && mode != PROXY_CLOSE; i++) {
+    struct pair *pair = &proxy->pairs[i];
+    if (pair->client >= 0) {
+      continue;
+    }
+    pair->client = client;
+    if (mode == PROXY_PASS) {
+      pair->server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+      if (connect(pair->server, (struct sockaddr *)&address, sizeof(address)) != 0) {
+        drop(pair);
+      }
+    }
+    return;
+  }
+  close(client);
+}
+
+static bool relay(int from, int to)
+{
+  char bytes[4096];
+  ssize_t len = recv(from, bytes, sizeof(bytes), MSG_DONTWAIT);
+
+  return len > 0 && send(to, bytes, (size_t)len, MSG_NOSIGNAL) == len;
+}
+
+static void turn(struct proxy *proxy, enum proxy_mode mode)
+{
+  struct pollfd slots[1 + 2 * PAIRS];
+
+  slots[0] = (struct pollfd){proxy->listener, POLLIN, 0};
+  for (int i = 0; i < PAIRS; i++) {
+    bool open = mode == PROXY_PASS && proxy->pairs[i].server >= 0;
+    slots[1 + 2 * i] = (struct pollfd){open ? proxy->pairs[i].client : -1, POLLIN, 0};
+    slots[2 + 2 * i] = (struct pollfd){open ? proxy->pairs[i].server : -1, POLLIN, 0};
+  }
+  if (poll(slots, 1 + 2 * PAIRS, 10) <= 0) {
+    return;
+  }
+  for (int i = 0; i < PAIRS; i++) {
+    struct pair *pair = &proxy->pairs[i];
+    if ((slots[1 + 2 * i].revents != 0 && !relay(pair->client, pair->server)) ||
+        (slots[2 + 2 * i].revents != 0 && !relay(pair->server, pair->client))) {
+      drop(pair);
+    }
+  }
+  if (slots[0].revents != 0) {
+    take(proxy, mode);
+  }
+}
+
+static void *run(void *arg)
+{
+  struct proxy *proxy = arg;
+
+  for (;;) {
+    pthread_mutex_lock(&proxy->lock);
+    bool stop = proxy->stop;
+    bool changed = proxy->changed;
+    enum proxy_mode mode = proxy->mode;
+    proxy->changed = false;
+    pthread_mutex_unlock(&proxy->lock);
+    if (stop || (changed && mode != PROXY_STALL)) {
+      drop_all(proxy);
+    }
+    if (stop) {
+      return NULL;
+    }
+    turn(proxy, mode);
+  }
+}
+
+struct proxy *proxy_start(int target_port)
+{
+  struct proxy *proxy = calloc(1, sizeof(*proxy));
+  struct sockaddr_in address = loopback(0);
+  socklen_t len = sizeof(address);
+
+  if (proxy == NULL) {
+    abort();
+  }
+  proxy->target = target_port;
+  pthread_mutex_init(&proxy->lock, NULL);
+  for (int i = 0; i < PAIRS; i++) {
+    proxy->pairs[i] = (struct pair){-1, -1};
+  }
+  proxy->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (bind(proxy->listener, (struct sockaddr *)&address, len) != 0 ||
+      listen(proxy->listener, 64) != 0 ||
+      getsockname(proxy->listener, (struct sockaddr *)&address, &len) != 0 ||
+      pthread_create(&proxy->thread, NULL, run, proxy) != 0) {
+    abort();
+  }
+  proxy->port = ntohs(address.sin_port);
+  return proxy;
+}
+
+int proxy_port(const struct proxy *proxy)
+{
+  return proxy->port;
+}
+
+void proxy_set(struct proxy *proxy, enum proxy_mode mode)
+{
+  pthread_mutex_lock(&proxy->lock);
+  proxy->mode = mode;
+  proxy->changed = true;
+  pthread_mutex_unlock(&proxy->lock);
+}
+
+int proxy_accepted(struct proxy *proxy)
+{
+  pthread_mutex_lock(&proxy->lock);
+  int accepted = proxy->accepted;
+  pthread_mutex_unlock(&proxy->lock);
+  return accepted;
+}
+
+void proxy_stop(struct proxy *proxy)
+{
+  pthread_mutex_lock(&proxy->lock);
+  proxy->stop = true;
+  pthread_mutex_unlock(&proxy->lock);
+  pthread_join(proxy->thread, NULL);
+  close(proxy->listener);
+  pthread_mutex_destroy(&proxy->lock);
+  free(proxy);
+}

@@ -1,0 +1,20 @@
+#ifndef KR_TEST_PROXY_H
+#define KR_TEST_PROXY_H
+
+/* A relay on loopback that can be told to misbehave. */
+struct proxy;
+
+enum proxy_mode {
+  PROXY_PASS,  /* bytes go both ways */
+  PROXY_STALL, /* connections are taken and kept, no byte moves */
+  PROXY_CLOSE  /* connections are taken and closed at once */
+};
+
+struct proxy *proxy_start(int target_port);
+int proxy_port(const struct proxy *proxy);
+/* Changing to PROXY_PASS or PROXY_CLOSE ends the connections there are. */
+void proxy_set(struct proxy *proxy, enum proxy_mode mode);
+int proxy_accepted(struct proxy *proxy); /* connections taken so far */
+void proxy_stop(struct proxy *proxy);
+
+#endif

@@ -1,0 +1,224 @@
+/*
+ * Is what was deferred run once, late enough, and on a thread that no signal reaches?
+ *
+ * Built with the thread sanitizer, the suite also shows that rcu.c tells it neither too little (a
+ * reader, and a writer that frees by deferring, make no report) nor too much (the same without
+ * deferring makes one, and the sanitizer then ends the process with 66).
+ */
+#include "lib/rcu.h"
+
+#include <check.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+struct thing {
+  struct kr_rcu_head rcu;
+  int value;
+};
+
+static atomic_int ran;
+static sigset_t mask_of_deferred;
+
+static void count_run(struct kr_rcu_head *head)
+{
+  (void)head;
+  atomic_fetch_add(&ran, 1);
+}
+
+static void note_mask(struct kr_rcu_head *head)
+{
+  (void)head;
+  pthread_sigmask(SIG_SETMASK, NULL, &mask_of_deferred);
+}
+
+static void free_thing(struct kr_rcu_head *head)
+{
+  struct thing *thing = (struct thing *)((char *)head - offsetof(struct thing, rcu));
+
+  thing->value = -1;
+  free(thing);
+}
+
+/* Relaxed on purpose: handing the word over this way orders nothing else, so that only what rcu.c
+ * says makes the order that the sanitizer sees. */
+static void say(atomic_int *word, int value)
+{
+  atomic_store_explicit(word, value, memory_order_relaxed);
+}
+
+static void await(atomic_int *word, int value)
+{
+  while (atomic_load_explicit(word, memory_order_relaxed) != value) {
+    sched_yield();
+  }
+}
+
+struct reader {
+  _Atomic(struct thing *) shared;
+  atomic_int may_end;
+  atomic_int progress; /* 1 = in its section and has read, 2 = its section has ended */
+  int seen;
+};
+
+static void *read_once(void *arg)
+{
+  struct reader *reader = arg;
+
+  kr_rcu_read_begin();
+  reader->seen = atomic_load_explicit(&reader->shared, memory_order_acquire)->value;
+  say(&reader->progress, 1);
+  await(&reader->may_end, 1);
+  kr_rcu_read_end();
+  say(&reader->progress, 2);
+  return NULL;
+}
+
+static struct thing *new_thing(int value)
+{
+  struct thing *thing = calloc(1, sizeof(*thing));
+
+  ck_assert_ptr_nonnull(thing);
+  thing->value = value;
+  return thing;
+}
+
+START_TEST(test_rcu__reading_is_told_by_thread_and_nests)
+{
+  ck_assert(!kr_rcu_reading());
+
+  kr_rcu_read_begin();
+  kr_rcu_read_begin();
+  kr_rcu_read_end();
+  ck_assert(kr_rcu_reading());
+  kr_rcu_read_end();
+
+  ck_assert(!kr_rcu_reading());
+}
+END_TEST
+
+START_TEST(test_rcu__barrier_runs_what_was_deferred_before)
+{
+  enum { count = 100 };
+  static struct kr_rcu_head heads[count];
+
+  for (int i = 0; i < count; i++) {
+    kr_rcu_defer(&heads[i], count_run);
+  }
+  kr_rcu_barrier();
+
+  ck_assert_int_eq(atomic_load(&ran), count);
+}
+END_TEST
+
+START_TEST(test_rcu__barrier_returns_when_nothing_was_deferred)
+{
+  kr_rcu_barrier();
+
+  ck_assert_int_eq(atomic_load(&ran), 0);
+}
+END_TEST
+
+START_TEST(test_rcu__deferred_function_waits_for_the_open_section)
+{
+  struct reader reader = {.shared = new_thing(7)};
+  struct kr_rcu_head head;
+  pthread_t thread;
+  pthread_create(&thread, NULL, read_once, &reader);
+  await(&reader.progress, 1);
+
+  kr_rcu_defer(&head, count_run);
+  for (int i = 0; i < 1000; i++) {
+    sched_yield();
+    ck_assert_int_eq(atomic_load(&ran), 0);
+  }
+  say(&reader.may_end, 1);
+  kr_rcu_barrier();
+
+  ck_assert_int_eq(atomic_load(&ran), 1);
+  pthread_join(thread, NULL);
+  free(reader.shared);
+}
+END_TEST
+
+START_TEST(test_rcu__deferred_function_runs_with_all_signals_blocked)
+{
+  sigset_t before, after;
+  struct kr_rcu_head head;
+  pthread_sigmask(SIG_SETMASK, NULL, &before);
+
+  kr_rcu_defer(&head, note_mask);
+  kr_rcu_barrier();
+
+  ck_assert(sigismember(&mask_of_deferred, SIGTERM) && sigismember(&mask_of_deferred, SIGPIPE));
+  ck_assert(sigismember(&mask_of_deferred, SIGUSR1) && sigismember(&mask_of_deferred, SIGALRM));
+  pthread_sigmask(SIG_SETMASK, NULL, &after);
+  ck_assert_int_eq(sigismember(&before, SIGTERM), sigismember(&after, SIGTERM));
+}
+END_TEST
+
+/* The reader has ended its section, but nothing that the sanitizer knows of orders its read before
+ * what the writer does next. */
+static int race_with_reader(bool defer)
+{
+  struct thing *thing = new_thing(7);
+  struct reader reader = {.shared = thing, .may_end = 1};
+  pthread_t thread;
+
+  pthread_create(&thread, NULL, read_once, &reader);
+  await(&reader.progress, 2);
+  if (defer) {
+    kr_rcu_defer(&thing->rcu, free_thing);
+    kr_rcu_barrier();
+  } else {
+    free_thing(&thing->rcu);
+  }
+  pthread_join(thread, NULL);
+  return reader.seen;
+}
+
+START_TEST(test_rcu__deferred_free_is_clean_to_the_sanitizer)
+{
+  ck_assert_int_eq(race_with_reader(true), 7);
+}
+END_TEST
+
+#if defined(__SANITIZE_THREAD__)
+START_TEST(test_rcu__free_without_deferring_is_reported_by_the_sanitizer)
+{
+  race_with_reader(false);
+  exit(0); /* the sanitizer makes it 66 */
+}
+END_TEST
+#endif
+
+static Suite *suite(void)
+{
+  Suite *made = suite_create("rcu");
+  TCase *tests = tcase_create("all");
+
+  tcase_add_test(tests, test_rcu__reading_is_told_by_thread_and_nests);
+  tcase_add_test(tests, test_rcu__barrier_runs_what_was_deferred_before);
+  tcase_add_test(tests, test_rcu__barrier_returns_when_nothing_was_deferred);
+  tcase_add_test(tests, test_rcu__deferred_function_waits_for_the_open_section);
+  tcase_add_test(tests, test_rcu__deferred_function_runs_with_all_signals_blocked);
+  tcase_add_test(tests, test_rcu__deferred_free_is_clean_to_the_sanitizer);
+#if defined(__SANITIZE_THREAD__)
+  tcase_add_exit_test(tests, test_rcu__free_without_deferring_is_reported_by_the_sanitizer, 66);
+#endif
+  suite_add_tcase(made, tests);
+  return made;
+}
+
+int main(void)
+{
+  SRunner *runner = srunner_create(suite());
+  int failed;
+
+  srunner_run_all(runner, CK_ENV);
+  failed = srunner_ntests_failed(runner);
+  srunner_free(runner);
+  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,29 @@
+#ifndef CLI_H
+#define CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* How the program ends; cli.md's contract with scripts. */
+enum cli_exit {
+  CLI_FOUND = 0,     /* everything was found */
+  CLI_NOT_FOUND = 1, /* some rows have no answer */
+  CLI_USAGE = 2,     /* the command line, or a row of a stream, cannot be read */
+  CLI_TROUBLE = 3    /* nothing could be asked, or the answers could not be written */
+};
+
+/* A command's entry: arguments begin with its own name. Returns the program's exit status. */
+int cmd_locate(int argc, char **argv);
+
+/* "keyroute: MESSAGE" on stderr, printf-like; one line. */
+void cli_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Memory, or the end of the program with CLI_TROUBLE. Released with free. */
+void *cli_alloc(size_t size);
+void *cli_realloc(void *old, size_t size);
+char *cli_copy(const char *text);
+
+/* A whole decimal number between two bounds; false for anything else. */
+bool cli_number(long long *out, const char *text, long long min, long long max);
+
+#endif

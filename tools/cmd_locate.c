@@ -1,0 +1,724 @@
+/*
+ * keyroute locate: which server holds these rows?
+ *
+ * First everything that can be wrong with the command line is found out (parse_line, configure,
+ * check_rows): that is exit status 2, and nothing has been sent to anybody by then. Then rows are
+ * looked up (look_up_all).
+ *
+ *  1. Up to `jobs` lookups are under way, in a ring of slots in the order of the rows. Answers are
+ *     printed from the ring's head, so they come in the order asked whatever the order they arrive.
+ *     Memory is bounded by the ring, however many rows there are.
+ *  2. The library calls answer() on its loop thread, which copies what it is given into its slot
+ *     and wakes the main thread. All printing is done by the main thread.
+ *  3. What is printed is flushed before every wait, be it for an answer or for a row from a pipe: a
+ *     reader sees each answer as soon as there is one, and an interrupt loses none.
+ *  4. Rows of arguments and regular files are all checked before the first is looked up. A bad line
+ *     of a pipe comes too late for that: it gets an answer of its own that names the line, the rest
+ *     is answered, and the exit status is 2 in the end.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "keyroute/keyroute.h"
+#include "tools/cli.h"
+#include "tools/output.h"
+#include "tools/rows.h"
+
+/* ---- The command line ----------------------------------------------------------------------- */
+
+enum {
+  OPTION_BEFORE = 256,
+  OPTION_AFTER,
+  OPTION_REPLICA,
+  OPTION_REFRESH,
+  OPTION_CACHE_ONLY,
+  OPTION_DEADLINE,
+  OPTION_JOBS,
+  OPTION_ROWS_FROM,
+  OPTION_HEX,
+  OPTION_TRACE
+};
+
+/* An option: from this table come what getopt_long is told, --help, and, by test/man_test.c, the
+ * list in keyroute(1). */
+struct option_row {
+  int key; /* the short option, where that is a character */
+  const char *name;
+  const char *argument;
+  const char *help;
+};
+
+static const struct option_row option_rows[] = {
+    {'z', "zookeeper", "HOST:PORT[,...][/CHROOT]", "the ensemble; else from the configuration"},
+    {'c', "config", "FILE", "an hbase-site.xml, instead of $HBASE_CONF_DIR/hbase-site.xml"},
+    {'D', NULL, "NAME=VALUE", "any property, see libkeyroute(3); beats the file"},
+    {'l', "layout", "auto|meta|root|range", "how many tiers the catalog has; auto finds out"},
+    {OPTION_BEFORE, "before", NULL, "locate the region before the row"},
+    {OPTION_AFTER, "after", NULL, "locate the region of the first key after the row"},
+    {OPTION_REPLICA, "replica", "N|all", "that replica (default 0), or every one"},
+    {OPTION_REFRESH, "refresh", NULL, "read the catalog for every row, whatever the cache has"},
+    {OPTION_CACHE_ONLY, "cache-only", NULL, "answer from the cache or not at all"},
+    {OPTION_DEADLINE, "deadline", "MS", "for each row, everything included (default 30000)"},
+    {OPTION_JOBS, "jobs", "N", "look up N rows at once (default 1); they print in order"},
+    {OPTION_ROWS_FROM, "rows-from", "FILE", "one row a line, instead of ROW...; - is stdin"},
+    {OPTION_HEX, "hex", NULL, "read and write rows and keys as plain hexadecimal"},
+    {'o', "output", "table|json", "table for people (default), json for programs"},
+    {OPTION_TRACE, "trace", NULL, "add the steps that led to each answer, with times"},
+    {'v', "verbose", NULL, "the library's log on stderr; twice: all of it"},
+    {'q', "quiet", NULL, "no line on stderr for a row that was not found"},
+    {'h', "help", NULL, "print this help and exit"},
+    {'V', "version", NULL, "print the version and exit"},
+};
+enum { OPTION_ROWS = sizeof(option_rows) / sizeof(option_rows[0]) };
+
+/* A property to be set, in the order of the command line. */
+struct setting {
+  char *name;
+  char *value;
+};
+
+/* What the command line says. */
+struct line {
+  struct output output;
+  struct keyroute_call call;
+  const char **configs;
+  size_t config_count;
+  struct setting *settings;
+  size_t setting_count;
+  const char *rows_from;
+  const char *table;
+  char **rows;
+  size_t row_count;
+  long long jobs;
+  int verbose;
+  bool quiet;
+};
+
+static void print_help(void)
+{
+  puts("Usage: keyroute locate [OPTION]... TABLE ROW...\n"
+       "Tell which server holds these rows of a table.\n"
+       "\n"
+       "Rows are written as HBase writes them: printable ASCII as it is, everything else, and\n"
+       "the backslash itself, as \\xHH. An empty ROW is the first row. -- ends the options.\n"
+       "\n"
+       "Options:");
+  for (int i = 0; i < OPTION_ROWS; i++) {
+    const struct option_row *row = &option_rows[i];
+    char left[80] = "";
+
+    if (row->key < 256 && row->name != NULL) {
+      snprintf(left, sizeof(left), "-%c, --%s", row->key, row->name);
+    } else if (row->name != NULL) {
+      snprintf(left, sizeof(left), "    --%s", row->name);
+    } else {
+      snprintf(left, sizeof(left), "-%c", row->key);
+    }
+    if (row->argument != NULL) {
+      snprintf(left + strlen(left), sizeof(left) - strlen(left), " %s", row->argument);
+    }
+    printf(strlen(left) > 26 ? "  %s\n%30s%s\n" : "  %-26s%.0s  %s\n", left, "", row->help);
+  }
+  puts("\n"
+       "Exit status: 0 all found, 1 some not found, 2 wrong usage, 3 nothing could be asked.");
+}
+
+static int fail_usage(const char *text, const char *about)
+{
+  cli_complain("%s%s. Try 'keyroute locate --help'.", text, about);
+  return CLI_USAGE;
+}
+
+static void add_setting(struct line *line, const char *name, size_t name_len, const char *value)
+{
+  size_t size = (line->setting_count + 1) * sizeof(*line->settings);
+  char *copy = cli_copy(name);
+
+  copy[name_len] = '\0';
+  line->settings = cli_realloc(line->settings, size);
+  line->settings[line->setting_count++] = (struct setting){copy, cli_copy(value)};
+}
+
+/* Options whose argument is looked at. Returns an exit status, or -1 for go on. */
+static int read_argument(struct line *line, int key, const char *argument)
+{
+  const char *equals;
+  long long number = 0;
+
+  switch (key) {
+  case 'D':
+    equals = strchr(argument, '=');
+    if (equals == NULL || equals == argument) {
+      return fail_usage("-D takes NAME=VALUE, not ", argument);
+    }
+    add_setting(line, argument, (size_t)(equals - argument), equals + 1);
+    return -1;
+  case OPTION_REPLICA:
+    line->output.all_replicas = strcmp(argument, "all") == 0;
+    if (!line->output.all_replicas && !cli_number(&number, argument, 0, 254)) {
+      return fail_usage("--replica takes 0 to 254 or all, not ", argument);
+    }
+    line->output.replica = (int)number;
+    line->call.replica = line->output.all_replicas ? KEYROUTE_REPLICA_ANY : (int)number;
+    return -1;
+  case OPTION_DEADLINE:
+    if (!cli_number(&number, argument, 1, 86400000)) {
+      return fail_usage("--deadline takes 1 to 86400000 ms, not ", argument);
+    }
+    line->call.deadline_ms = number;
+    return -1;
+  case OPTION_JOBS:
+    return cli_number(&line->jobs, argument, 1, 1024)
+               ? -1
+               : fail_usage("--jobs takes 1 to 1024, not ", argument);
+  default:
+    line->output.json = strcmp(argument, "json") == 0;
+    return line->output.json || strcmp(argument, "table") == 0
+               ? -1
+               : fail_usage("--output takes table or json, not ", argument);
+  }
+}
+
+/* One option. Returns an exit status, or -1 for go on. */
+static int read_option(struct line *line, int key, const char *argument)
+{
+  switch (key) {
+  case 'z':
+    add_setting(line, "hbase.zookeeper.quorum", strlen("hbase.zookeeper.quorum"), argument);
+    return -1;
+  case 'l':
+    add_setting(line, "keyroute.layout", strlen("keyroute.layout"), argument);
+    return -1;
+  case 'c':
+    line->configs =
+        cli_realloc(line->configs, (line->config_count + 1) * sizeof(*line->configs));
+    line->configs[line->config_count++] = argument;
+    return -1;
+  case OPTION_BEFORE:
+    line->call.flags |= KEYROUTE_BEFORE;
+    return -1;
+  case OPTION_AFTER:
+    line->call.flags |= KEYROUTE_AFTER;
+    return -1;
+  case OPTION_REFRESH:
+    line->call.flags |= KEYROUTE_REFRESH;
+    return -1;
+  case OPTION_CACHE_ONLY:
+    line->call.flags |= KEYROUTE_CACHE_ONLY;
+    return -1;
+  case OPTION_TRACE:
+    line->call.flags |= KEYROUTE_TRACE;
+    line->output.trace = true;
+    return -1;
+  case OPTION_HEX:
+    line->output.hex = true;
+    return -1;
+  case OPTION_ROWS_FROM:
+    line->rows_from = argument;
+    return -1;
+  case 'v':
+    line->verbose++;
+    return -1;
+  case 'q':
+    line->quiet = true;
+    return -1;
+  case 'h':
+    print_help();
+    return CLI_FOUND;
+  case 'V':
+    printf("keyroute %s\n", keyroute_version());
+    return CLI_FOUND;
+  default:
+    return read_argument(line, key, argument);
+  }
+}
+
+/* What contradicts itself, or is missing, once all options are read. */
+static int check_line(const struct line *line)
+{
+  const unsigned both_ways = KEYROUTE_BEFORE | KEYROUTE_AFTER;
+  const unsigned both_uses = KEYROUTE_REFRESH | KEYROUTE_CACHE_ONLY;
+
+  if ((line->call.flags & both_ways) == both_ways) {
+    return fail_usage("--before and --after", " exclude each other");
+  }
+  if ((line->call.flags & both_uses) == both_uses) {
+    return fail_usage("--refresh and --cache-only", " exclude each other");
+  }
+  if (line->table == NULL) {
+    return fail_usage("no TABLE", " is given");
+  }
+  if (line->rows_from != NULL && line->row_count > 0) {
+    return fail_usage("ROW... and --rows-from", " exclude each other");
+  }
+  if (line->rows_from == NULL && line->row_count == 0) {
+    return fail_usage("no ROW", " is given");
+  }
+  return -1;
+}
+
+/* getopt's own messages would name the program as it was called; these are ours. */
+static int fail_option(int result, char **argv)
+{
+  char letter[3] = {'-', (char)optopt, '\0'};
+  const char *word = optopt > 0 && optopt < 256 ? letter : argv[optind - 1];
+
+  return fail_usage(result == ':' ? "an argument is missing to " : "no such option: ", word);
+}
+
+/* Returns an exit status, or -1 for go on. */
+static int parse_line(struct line *line, int argc, char **argv)
+{
+  struct option names[OPTION_ROWS + 1] = {0};
+  char letters[2 * OPTION_ROWS + 2] = ":";
+  int status = -1;
+
+  for (int i = 0, next = 0; i < OPTION_ROWS; i++) {
+    const struct option_row *row = &option_rows[i];
+    int has_argument = row->argument != NULL ? required_argument : no_argument;
+
+    if (row->name != NULL) {
+      names[next++] = (struct option){row->name, has_argument, NULL, row->key};
+    }
+    if (row->key < 256) {
+      size_t len = strlen(letters);
+
+      letters[len] = (char)row->key;
+      letters[len + 1] = has_argument == required_argument ? ':' : '\0';
+    }
+  }
+  opterr = 0;
+  for (int key; status == -1 && (key = getopt_long(argc, argv, letters, names, NULL)) != -1;) {
+    status = key == '?' || key == ':' ? fail_option(key, argv) : read_option(line, key, optarg);
+  }
+  if (status != -1) {
+    return status;
+  }
+  if (optind < argc) {
+    line->table = argv[optind];
+    line->rows = argv + optind + 1;
+    line->row_count = (size_t)(argc - optind - 1);
+  }
+  return check_line(line);
+}
+
+static void free_line(struct line *line)
+{
+  for (size_t i = 0; i < line->setting_count; i++) {
+    free(line->settings[i].name);
+    free(line->settings[i].value);
+  }
+  free(line->settings);
+  free(line->configs);
+}
+
+/* ---- Configuration -------------------------------------------------------------------------- */
+
+static void print_log(void *user, enum keyroute_log_level level, const char *text)
+{
+  static const char *const names[] = {"error", "warning", "info", "debug"};
+
+  (void)user;
+  cli_complain("%s: %s", names[level], text);
+}
+
+/* Say what the library refuses. What is out of memory is no wrong usage. */
+static int fail_library(int error, const struct keyroute_detail *detail)
+{
+  const char *message = detail->message[0] != '\0' ? detail->message : keyroute_strerror(error);
+
+  cli_complain("%s: %s", keyroute_errname(error), message);
+  return error == KEYROUTE_E_INVALID_ARGUMENT ? CLI_USAGE : CLI_TROUBLE;
+}
+
+/* The files, then the environment's user, who is above them. */
+static int read_configs(const struct line *line, struct keyroute_options *options,
+                        struct keyroute_detail *detail)
+{
+  const char *user = getenv("HADOOP_USER_NAME");
+  int error = 0;
+
+  if (line->config_count == 0) {
+    return keyroute_options_read_environment(options, detail);
+  }
+  for (size_t i = 0; i < line->config_count && error == 0; i++) {
+    error = keyroute_options_read_file(options, line->configs[i], detail);
+  }
+  if (error == 0 && user != NULL && user[0] != '\0') {
+    error = keyroute_options_set(options, "keyroute.user", user, detail);
+  }
+  return error;
+}
+
+static int configure(const struct line *line, struct keyroute_options *options,
+                     struct keyroute_detail *detail)
+{
+  int error = read_configs(line, options, detail);
+
+  for (size_t i = 0; i < line->setting_count && error == 0; i++) {
+    const struct setting *setting = &line->settings[i];
+
+    error = keyroute_options_set(options, setting->name, setting->value, detail);
+  }
+  if (line->verbose > 0) {
+    keyroute_options_set_log(options, print_log, NULL,
+                             line->verbose > 1 ? KEYROUTE_LOG_DEBUG : KEYROUTE_LOG_INFO);
+  }
+  return error;
+}
+
+/* Returns an exit status, or -1 for go on. */
+static int open_connection(struct keyroute_connection **out, const struct line *line)
+{
+  struct keyroute_options *options = NULL;
+  struct keyroute_detail detail = KEYROUTE_DETAIL_INIT;
+  int status = -1;
+  int error = keyroute_options_new(&options, NULL);
+
+  if (error == 0) {
+    error = configure(line, options, &detail);
+  }
+  if (error == 0) {
+    error = keyroute_open(out, options, &detail);
+  }
+  if (error != 0) {
+    status = fail_library(error, &detail);
+  }
+  keyroute_options_free(options);
+  keyroute_detail_clear(&detail);
+  return status;
+}
+
+/* ---- Lookups -------------------------------------------------------------------------------- */
+
+struct run;
+
+/* A lookup under way or answered. Main thread, but for what answer() writes under the lock. */
+struct slot {
+  struct run *run;
+  struct row row;
+  struct answer answer;
+  char *message;
+  struct answer_step *steps;
+  bool done;
+};
+
+struct run {
+  const struct line *line;
+  struct keyroute_connection *conn;
+  struct rows *rows;
+  char *table; /* canonical */
+  struct slot *slots;
+  size_t room, head, count; /* the ring */
+  pthread_mutex_t lock;     /* of every slot's answer and done */
+  pthread_cond_t answered;
+  size_t asked, failed, unasked, unreadable;
+};
+
+static void copy_steps(struct slot *slot, const struct keyroute_trace *trace)
+{
+  size_t count = keyroute_trace_count(trace);
+
+  slot->steps = cli_alloc(count * sizeof(*slot->steps));
+  for (size_t i = 0; i < count; i++) {
+    struct keyroute_step step = {.size = sizeof(step)};
+
+    if (keyroute_trace_step(trace, i, &step) != 0) {
+      break;
+    }
+    slot->steps[slot->answer.step_count++] = (struct answer_step){
+        cli_copy(step.name), cli_copy(step.server), cli_copy(step.detail), step.at_us,
+        step.took_us};
+  }
+  slot->answer.steps = slot->steps;
+}
+
+static void copy_detail(struct slot *slot, const struct keyroute_detail *detail)
+{
+  slot->message = cli_copy(detail->message);
+  slot->answer.source = detail->source;
+  slot->answer.deadline = detail->deadline;
+  slot->answer.attempts = detail->attempts;
+  slot->answer.rpcs = detail->rpcs;
+  slot->answer.elapsed_us = detail->elapsed_us;
+  copy_steps(slot, detail->trace);
+}
+
+/* The library's callback, on its loop thread. */
+static void answer(void *payload, int error, struct keyroute_location *location,
+                   const struct keyroute_detail *detail)
+{
+  struct slot *slot = payload;
+  struct run *run = slot->run;
+
+  pthread_mutex_lock(&run->lock);
+  slot->answer.error = error;
+  slot->answer.location = error == 0 ? keyroute_location_ref(location) : NULL;
+  copy_detail(slot, detail);
+  slot->done = true;
+  pthread_cond_signal(&run->answered);
+  pthread_mutex_unlock(&run->lock);
+}
+
+/* An answer that needs no lookup: the row cannot be read, or the call not be made. */
+static void answer_without(struct slot *slot, int error, const char *message)
+{
+  slot->answer.error = error;
+  slot->message = cli_copy(message);
+  slot->done = true;
+}
+
+static void start(struct run *run, const struct row *row)
+{
+  struct slot *slot = &run->slots[(run->head + run->count++) % run->room];
+  char message[128];
+
+  *slot = (struct slot){.run = run, .row = *row};
+  slot->answer.table = run->table;
+  slot->answer.row = (struct keyroute_bytes){row->data, row->len};
+  if (row->reason != NULL) {
+    snprintf(message, sizeof(message), "line %zu: %s", row->line, row->reason);
+    answer_without(slot, KEYROUTE_E_INVALID_ARGUMENT, message);
+    run->unreadable++;
+    return;
+  }
+  int error = keyroute_locate_async(NULL, run->conn, run->line->table, slot->answer.row,
+                                    &run->line->call, answer, slot);
+  if (error != 0) {
+    answer_without(slot, error, keyroute_strerror(error));
+  }
+}
+
+/* Was the row not even asked about, since nobody could be? */
+static bool was_not_asked(int error)
+{
+  return error == KEYROUTE_E_BOOTSTRAP || error == KEYROUTE_E_RESOLVE ||
+         error == KEYROUTE_E_UNREACHABLE || error == KEYROUTE_E_AUTH ||
+         error == KEYROUTE_E_TIMEOUT;
+}
+
+static void complain_about(const struct run *run, const struct answer *about)
+{
+  char *row = output_row(&run->line->output, about->row);
+
+  cli_complain("%s row %s: %s: %s", about->table, row[0] != '\0' ? row : "\"\"",
+               keyroute_errname(about->error), about->message);
+  free(row);
+}
+
+static void free_slot(struct slot *slot)
+{
+  keyroute_location_release(slot->answer.location);
+  for (size_t i = 0; i < slot->answer.step_count; i++) {
+    free(slot->steps[i].name);
+    free(slot->steps[i].server);
+    free(slot->steps[i].detail);
+  }
+  free(slot->steps);
+  free(slot->message);
+  free(slot->row.data);
+}
+
+static bool head_is_done(struct run *run)
+{
+  pthread_mutex_lock(&run->lock);
+  bool done = run->slots[run->head].done;
+  pthread_mutex_unlock(&run->lock);
+  return done;
+}
+
+/* Wait for the answer at the head of the ring, print it, and free its slot. */
+static void finish_head(struct run *run)
+{
+  struct slot *slot = &run->slots[run->head];
+
+  if (!head_is_done(run)) {
+    fflush(stdout);
+    pthread_mutex_lock(&run->lock);
+    while (!slot->done) {
+      pthread_cond_wait(&run->answered, &run->lock);
+    }
+    pthread_mutex_unlock(&run->lock);
+  }
+  slot->answer.message = slot->message[0] != '\0' ? slot->message
+                                                  : keyroute_strerror(slot->answer.error);
+  run->asked++;
+  run->failed += slot->answer.error != 0;
+  run->unasked += was_not_asked(slot->answer.error);
+  output_answer(&run->line->output, &slot->answer);
+  if (slot->answer.error != 0 && !run->line->quiet) {
+    fflush(stdout);
+    complain_about(run, &slot->answer);
+  }
+  free_slot(slot);
+  run->head = (run->head + 1) % run->room;
+  run->count--;
+}
+
+/* Look up all rows. Returns an exit status. */
+static int look_up_all(struct run *run)
+{
+  struct row row;
+  int more = 1;
+
+  output_header(&run->line->output);
+  while (!ferror(stdout) && (more > 0 || run->count > 0)) {
+    if (run->count > 0 && (more <= 0 || run->count == run->room || head_is_done(run))) {
+      finish_head(run);
+      continue;
+    }
+    if (!rows_can_rewind(run->rows)) {
+      fflush(stdout);
+    }
+    more = rows_next(run->rows, &row);
+    if (more > 0) {
+      start(run, &row);
+    }
+  }
+  if (more < 0) {
+    cli_complain("%s: %s", rows_name(run->rows), strerror(errno));
+    return CLI_USAGE;
+  }
+  if (run->unreadable > 0) {
+    return CLI_USAGE;
+  }
+  if (run->failed > 0) {
+    return run->unasked == run->asked ? CLI_TROUBLE : CLI_NOT_FOUND;
+  }
+  return CLI_FOUND;
+}
+
+/* ---- Checks before the first lookup --------------------------------------------------------- */
+
+/* Would the library take this table and row? Asked of the cache only, which sends nothing. Returns
+ * an exit status, or -1 for go on. */
+static int probe(const struct run *run, struct keyroute_bytes row)
+{
+  struct keyroute_call call = KEYROUTE_CALL_INIT;
+  struct keyroute_detail detail = KEYROUTE_DETAIL_INIT;
+  struct keyroute_location *location = NULL;
+
+  call.flags = KEYROUTE_CACHE_ONLY;
+  int error = keyroute_locate(&location, run->conn, run->line->table, row, &call, &detail);
+  int status =
+      error == KEYROUTE_E_INVALID_ARGUMENT ? fail_library(error, &detail) : -1;
+  keyroute_location_release(location);
+  keyroute_detail_clear(&detail);
+  return status;
+}
+
+/* Say which row cannot be read. An argument is shown as it was written where that is printable: its
+ * backslashes are what is wrong with it. */
+static int fail_row(const struct run *run, const struct row *row)
+{
+  const struct output plain = {.hex = false};
+  char *text = output_row(&plain, (struct keyroute_bytes){row->data, row->len});
+  bool printable = true;
+
+  for (size_t i = 0; i < row->len; i++) {
+    printable = printable && row->data[i] >= ' ' && row->data[i] <= '~';
+  }
+  if (row->line > 0) {
+    cli_complain("%s:%zu: INVALID_ARGUMENT: %s", rows_name(run->rows), row->line, row->reason);
+  } else {
+    cli_complain("row %s: INVALID_ARGUMENT: %s", printable ? row->data : text, row->reason);
+  }
+  free(text);
+  return CLI_USAGE;
+}
+
+/* Returns an exit status, or -1 for go on. */
+static int check_rows(struct run *run)
+{
+  struct row row;
+  int status = probe(run, keyroute_string(""));
+  int more = 1;
+
+  if (status != -1 || !rows_can_rewind(run->rows)) {
+    return status;
+  }
+  while (status == -1 && (more = rows_next(run->rows, &row)) > 0) {
+    if (row.reason != NULL) {
+      status = fail_row(run, &row);
+    } else if (row.line == 0) {
+      status = probe(run, (struct keyroute_bytes){row.data, row.len});
+    }
+    free(row.data);
+  }
+  if (more < 0) {
+    cli_complain("%s: %s", rows_name(run->rows), strerror(errno));
+    return CLI_USAGE;
+  }
+  rows_rewind(run->rows);
+  return status;
+}
+
+/* ---- The command ---------------------------------------------------------------------------- */
+
+static struct rows *open_rows(const struct line *line)
+{
+  if (line->rows_from == NULL) {
+    return rows_from_arguments(line->rows, line->row_count, line->output.hex);
+  }
+  struct rows *rows = rows_from_file(line->rows_from, line->output.hex);
+  if (rows == NULL) {
+    cli_complain("%s: %s", line->rows_from, strerror(errno));
+  }
+  return rows;
+}
+
+/* "default:t" is "t". */
+static const char *canonical(const char *table)
+{
+  return strncmp(table, "default:", strlen("default:")) == 0 ? table + strlen("default:") : table;
+}
+
+static int run_line(struct line *line)
+{
+  struct run run = {.line = line, .room = (size_t)line->jobs};
+
+  run.rows = open_rows(line);
+  if (run.rows == NULL) {
+    return CLI_USAGE;
+  }
+  size_t width = rows_width(run.rows);
+  line->output.row_width = width < 16 ? 16 : width > 40 ? 40 : width;
+  run.table = cli_copy(canonical(line->table));
+  run.slots = cli_alloc(run.room * sizeof(*run.slots));
+  pthread_mutex_init(&run.lock, NULL);
+  pthread_cond_init(&run.answered, NULL);
+  int status = open_connection(&run.conn, line);
+  if (status == -1) {
+    status = check_rows(&run);
+  }
+  if (status == -1) {
+    status = look_up_all(&run);
+  }
+  keyroute_close(run.conn);
+  for (; run.count > 0; run.count--) {
+    free_slot(&run.slots[run.head]);
+    run.head = (run.head + 1) % run.room;
+  }
+  pthread_cond_destroy(&run.answered);
+  pthread_mutex_destroy(&run.lock);
+  free(run.slots);
+  free(run.table);
+  rows_free(run.rows);
+  return status;
+}
+
+int cmd_locate(int argc, char **argv)
+{
+  struct line line = {.call = KEYROUTE_CALL_INIT, .jobs = 1};
+  int status = parse_line(&line, argc, argv);
+
+  if (status == -1) {
+    status = run_line(&line);
+  }
+  free_line(&line);
+  return status;
+}

@@ -1,0 +1,37 @@
+#ifndef ROWS_H
+#define ROWS_H
+
+#include "keyroute/keyroute.h"
+
+/* Where the rows to be looked up come from. */
+struct rows;
+
+/* One row as read. */
+struct row {
+  char *data; /* its bytes; free() it */
+  size_t len;
+  size_t line;        /* in the file, from 1; 0 = an argument */
+  const char *reason; /* NULL, or why it is no row: data is then the text as written */
+};
+
+/* Rows given as arguments; texts is borrowed. */
+struct rows *rows_from_arguments(char **texts, size_t count, bool hex);
+
+/* Rows of a file, one a line; "-" is stdin. NULL = it cannot be opened, errno says why. */
+struct rows *rows_from_file(const char *path, bool hex);
+void rows_free(struct rows *rows);
+
+/* Read the next row. 1 = there is one, 0 = the end, -1 = the file cannot be read: errno. */
+int rows_next(struct rows *rows, struct row *row);
+
+/* Can all rows be read, looked at, and read again? Not so for pipes and terminals. */
+bool rows_can_rewind(const struct rows *rows);
+void rows_rewind(struct rows *rows);
+
+/* The name of the source for messages. */
+const char *rows_name(const struct rows *rows);
+
+/* The longest text of the rows, if they are arguments; else 0. */
+size_t rows_width(const struct rows *rows);
+
+#endif
