@@ -329,6 +329,67 @@ static int parse_row(struct kr_catalog_row *out, struct kr_mem *mem, struct kr_s
 
 /* ---- The root ---- */
 
+/* A number at *at, which moves behind it. False = none, or above max. */
+static bool take_number(int64_t *out, const char **at, const char *end, int64_t max)
+{
+  const char *first = *at;
+
+  *out = 0;
+  for (; *at < end && **at >= '0' && **at <= '9'; (*at)++) {
+    int64_t digit = **at - '0';
+
+    if (*out > (max - digit) / 10) {
+      return false;
+    }
+    *out = *out * 10 + digit;
+  }
+  return *at > first;
+}
+
+/* Take "host:port" or "host:port:startcode" apart; an IPv6 address has brackets. */
+static bool split_root(struct keyroute_bytes text, struct keyroute_bytes *host, int64_t *port,
+                       int64_t *start_code)
+{
+  const char *at = text.data;
+  const char *end = at + text.len;
+  bool brackets = text.len > 0 && at[0] == '[';
+  const char *first = at + brackets;
+  const char *last = memchr(at, brackets ? ']' : ':', text.len);
+
+  if (last == NULL || last == first) {
+    return false;
+  }
+  *host = kr_bytes(first, (size_t)(last - first));
+  *start_code = 0;
+  at = last + brackets;
+  if (at == end || *at++ != ':' || !take_number(port, &at, end, 65535) || *port == 0) {
+    return false;
+  }
+  if (at < end && (*at++ != ':' || !take_number(start_code, &at, end, INT64_MAX))) {
+    return false;
+  }
+  return at == end && host->len <= 255 && memchr(host->data, '\0', host->len) == NULL;
+}
+
+/* A root that somebody wrote down. Errors: as parse_root_replica. */
+static int parse_root_text(struct kr_replica *out, struct kr_failure *failure,
+                           struct kr_servers *servers, const struct kr_root_value *value,
+                           const char *place_name)
+{
+  char text[KEY_TEXT];
+  struct keyroute_bytes host;
+  int64_t port, start_code;
+
+  *out = (struct kr_replica){NULL, -1};
+  if (!split_root(value->data, &host, &port, &start_code)) {
+    kr_fail(failure, KEYROUTE_E_BOOTSTRAP, "%s: \"%s\" is not host:port or host:port:startcode",
+            place_name, kr_bytes_print(text, sizeof(text), value->data));
+    return KEYROUTE_E_BOOTSTRAP;
+  }
+  out->server = kr_servers_get(servers, host, (uint16_t)port, start_code);
+  return out->server != NULL ? 0 : KEYROUTE_E_NO_MEMORY;
+}
+
 /* One replica of hbase:meta. Errors: BOOTSTRAP told in failure, NO_MEMORY. */
 static int parse_root_replica(struct kr_replica *out, struct kr_failure *failure,
                               struct kr_mem *mem, struct kr_servers *servers,
@@ -336,6 +397,10 @@ static int parse_root_replica(struct kr_replica *out, struct kr_failure *failure
 {
   struct kr_meta_region_server *place = NULL;
   const char *reason = NULL;
+
+  if (value->text) {
+    return parse_root_text(out, failure, servers, value, place_name);
+  }
   int error = kr_meta_region_server_parse(&place, mem, value->data, &reason);
 
   *out = (struct kr_replica){NULL, -1};

@@ -5,7 +5,8 @@
  * RPC and in results of the Writable RPC.
  *
  *     int32 length | int32 key length | int32 value length | key | value
- *     key = int16 row length | row | int8 family length | family | qualifier | int64 time | int8 type
+ *     key = int16 row length | row | int8 family length | family | qualifier |
+ *           int64 timestamp | int8 type
  *
  *  1. Nothing of it is redundant but the first length and the qualifier's, which follows from the
  *     others: a KeyValue whose parts do not add up exactly is not believed.

@@ -1,8 +1,8 @@
 /*
  * What a server's exception means.
  *
- * On the wire an exception is a Java class name with a stack trace, and two flags. There is no class
- * hierarchy on the wire: Java's client knows that a RegionMovedException is a
+ * On the wire an exception is a Java class name with a stack trace, and two flags. There is no
+ * class hierarchy on the wire: Java's client knows that a RegionMovedException is a
  * NotServingRegionException because it has the classes; here every class that matters stands in a
  * table by name, subclasses too.
  *
@@ -11,8 +11,8 @@
  *     of other packages are known by their full name only: java.nio.file has an
  *     AccessDeniedException too.
  *  2. "Do not retry" is the server's word and makes a failure final, except where the class says
- *     more: a scanner that has gone or a throttled request is marked so in some releases, though the
- *     next attempt is a new one and may well succeed.
+ *     more: a scanner that has gone or a throttled request is marked so in some releases, though
+ *     the next attempt is a new one and may well succeed.
  *  3. A class not listed is REMOTE, kind refresh: it costs one read of the catalog, where a wrongly
  *     kept location would cost every later request.
  *  4. RegionOpeningException keeps the location, unlike in Java: it is the right server, early.

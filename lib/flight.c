@@ -516,6 +516,11 @@ static void on_parent(struct kr_lookup *parent)
   struct kr_flight *flight = parent->arg;
 
   flight->parent_running = false;
+  if (parent->failure.code == KEYROUTE_E_DEAD_SERVER) {
+    /* To whoever looks for a region, its catalog cannot be reached. */
+    parent->failure.code = KEYROUTE_E_UNREACHABLE;
+    parent->failure.kind = keyroute_error_kind(KEYROUTE_E_UNREACHABLE);
+  }
   if (parent->failure.code != 0) {
     end_failed(flight, &parent->failure);
     return;

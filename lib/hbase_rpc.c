@@ -12,8 +12,8 @@
  *     server may still put cells into the message; hbase_scan.c reads both.
  *  3. No version is sent: with one of 1.2 or later a server may answer RetryImmediatelyException,
  *     which is of use to multi-requests only.
- *  4. The parts of a reply must fill its frame exactly. A reply with an exception has no result; what
- *     stands behind its header is not looked at.
+ *  4. The parts of a reply must fill its frame exactly. A reply with an exception has no result;
+ *     what stands behind its header is not looked at.
  *  5. Lengths are Java's ints: zero and negative ones are refused like those over the limit.
  *
  * Threads: any; the machine that uses it (rpc.c) runs on the loop.

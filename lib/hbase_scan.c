@@ -1,23 +1,24 @@
 /*
  * A whole scan in one request: what is sent, and what of the answer is believed.
  *
- * The request opens a scanner, asks for its first rows and closes it: no lease remains on the server
- * and no second request is needed. `small` says the same to 1.x servers. It is read by position
- * (PREAD), one version a cell, through the block cache; partial rows and heartbeats are not
- * announced, so the server sends whole rows. limit_of_rows isn't sent: number_of_rows already
+ * The request opens a scanner, asks for its first rows and closes it: no lease remains on the
+ * server and no second request is needed. `small` says the same to 1.x servers. It is read by
+ * position (PREAD), one version a cell, through the block cache; partial rows and heartbeats are
+ * not announced, so the server sends whole rows. limit_of_rows isn't sent: number_of_rows already
  * bounds the one batch there is, and servers before 2.0 do not know the other.
  *
  * Of the answer:
- *  1. Rows stand in the message or in the cell block, never in both. The counts of cells must use up
- *     the block exactly; they are added up and held against its size before anything is allocated.
+ *  1. Rows stand in the message or in the cell block, never in both. The counts of cells must use
+ *     up the block exactly; they are added up and held against its size before anything is
+ *     allocated.
  *  2. All cells of a result have one row key, which is not empty.
  *  3. A result without cells is not believed, though it could be skipped: it stands for a row that
  *     nobody can name, and a lookup that lost a row would call the table gone.
- *  4. Nor is a result marked partial. It was not announced, so no server sends one; taken as whole it
- *     would be a region without a server.
+ *  4. Nor is a result marked partial. It was not announced, so no server sends one; taken as whole
+ *     it would be a region without a server.
  *  5. More rows than asked for are cut off: the one who asked may have room for no more.
  *  6. `more` comes from a heartbeat or from more_results_in_region, and only when rows are lacking.
- *     more_results and scanner_id mean nothing here: servers send both for a scanner that is closed.
+ *     more_results and scanner_id mean nothing here: servers send both for a closed scanner.
  *  7. Whether rows come in order and lie within the bounds is for the reader of rows to judge.
  *
  * Threads: any.  Source: Client.proto, HBase RSRpcServices.scan, ResponseConverter.getResults

@@ -254,6 +254,9 @@ size_t keyroute_location_encoded_name(const struct keyroute_location *location, 
   if (replica <= 0) {
     return copy_out(out, size, primary_encoded(location));
   }
+  if (!location->encoded_inside) {
+    return 0; /* a catalog region's: a hash of another kind, which nothing here needs */
+  }
   kr_region_encoded_name(encoded, keyroute_location_table(location),
                          keyroute_location_start_key(location), location->region_id, replica);
   return copy_out(out, size, keyroute_string(encoded));
@@ -268,11 +271,14 @@ size_t keyroute_location_region_name(const struct keyroute_location *location, i
   if (replica <= 0) {
     return copy_out(out, size, kr_location_name(location));
   }
-  snprintf(tail, sizeof(tail), "%lld_%04X.", (long long)location->region_id, (unsigned)replica);
-  size_t tail_len = strlen(tail);
+  int tail_len = snprintf(tail, sizeof(tail), "%lld_%04X", (long long)location->region_id,
+                          (unsigned)replica);
 
-  keyroute_location_encoded_name(location, replica, tail + tail_len, 32);
-  memcpy(tail + tail_len + 32, ".", 2);
+  if (location->encoded_inside) {
+    tail[tail_len] = '.';
+    keyroute_location_encoded_name(location, replica, tail + tail_len + 1, 32);
+    memcpy(tail + tail_len + 33, ".", 2);
+  }
   copy_out(out, size, kr_bytes(text_of(location), head_len));
   if (size > head_len) {
     copy_out((uint8_t *)out + head_len, size - head_len, keyroute_string(tail));

@@ -26,6 +26,7 @@
 #include "lib/hash.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <utlist.h>
 
 /* How often a lookup lets a flight that may serve it go by. */
@@ -33,6 +34,10 @@ enum { PATIENCE = 2 };
 
 /* Misses of one table closer together than this are worth a longer scan. */
 enum { CLOSE_TOGETHER_US = 100000 };
+
+/* A flight's own lookup is given this much more time, so that what stands in its way is told by the
+ * one who met it rather than by an alarm. */
+enum { GRACE_US = 20000 };
 
 /* Rows of a lone miss's scan: enough to step over a split parent or two. */
 enum { LONE_ROWS = 3 };
@@ -175,17 +180,29 @@ static void end_with(struct kr_lookup *lookup, int code, const char *message)
   end_lookup(lookup);
 }
 
-/* What stood in the way last is the error; TIMEOUT is for when nothing had answered. */
+/* Say behind a failure how long it was fought with. */
+static void add_deadline(struct kr_lookup *lookup)
+{
+  char *message = lookup->failure.message;
+  size_t len = strlen(message);
+
+  snprintf(message + len, sizeof(lookup->failure.message) - len, " (deadline of %lld ms, %u %s)",
+           (long long)(lookup->deadline_us - lookup->began_us) / 1000, lookup->attempts,
+           lookup->attempts == 1 ? "try" : "tries");
+}
+
+/* The deadline is there. What stood in the way last is the error; TIMEOUT is for when nothing had
+ * answered. */
 static void end_late(struct kr_lookup *lookup)
 {
   char table[160];
 
   if (lookup->failure.code == 0) {
-    kr_fail(&lookup->failure, KEYROUTE_E_TIMEOUT, "nothing answered for table %s within %lld ms",
-            kr_bytes_print(table, sizeof(table), kr_table_name(lookup->table)),
-            (long long)(lookup->deadline_us - lookup->began_us) / 1000);
+    kr_fail(&lookup->failure, KEYROUTE_E_TIMEOUT, "nothing answered for table %s",
+            kr_bytes_print(table, sizeof(table), kr_table_name(lookup->table)));
   }
   lookup->deadline = true;
+  add_deadline(lookup);
   end_lookup(lookup);
 }
 
@@ -239,7 +256,10 @@ static void try_failed(struct kr_lookup *lookup, const struct kr_failure *failur
     lookup->flight->members--;
     lookup->flight = NULL;
   }
-  lookup->failure = *failure;
+  /* TIMEOUT is for when nothing had answered: what did answer is the better reason. */
+  if (failure->code != KEYROUTE_E_TIMEOUT || lookup->failure.code == 0) {
+    lookup->failure = *failure;
+  }
   if (!lookup->single_try) {
     wait_ms = kr_retry_wait_ms(&locator->means.retry, lookup->attempts, failure,
                                remaining_ms > 0 ? remaining_ms : 0, next_random(locator));
@@ -594,6 +614,9 @@ static void enqueue(struct kr_locator *locator, struct kr_lookup *lookup)
   struct kr_queue *queue = get_queue(locator, lookup->table);
   int64_t remaining_us = lookup->deadline_us - kr_clock_us();
 
+  if (lookup->flight_of != NULL) {
+    remaining_us += GRACE_US;
+  }
   if (queue == NULL) {
     end_with(lookup, KEYROUTE_E_NO_MEMORY, "out of memory");
     return;

@@ -7,9 +7,9 @@
  * Invariants:
  *  1. A message is freed with an allocator made from the same kr_mem as the one it was unpacked
  *     with; the struct itself may be a fresh one, it only carries the pointer.
- *  2. A failed allocation makes unpack return NULL, just as unreadable bytes do. protobuf-c does not
- *     tell the two apart, so callers take NULL as "cannot be believed": with little memory left a
- *     good message may be called bad, and is asked for again.
+ *  2. A failed allocation makes unpack return NULL, just as unreadable bytes do. protobuf-c does
+ *     not tell the two apart, so callers take NULL as "cannot be believed": with little memory left
+ *     a good message may be called bad, and is asked for again.
  *
  * Threads: as kr_mem, any.
  */

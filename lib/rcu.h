@@ -17,7 +17,8 @@ struct kr_rcu_head {
 };
 void kr_rcu_defer(struct kr_rcu_head *head, void (*fn)(struct kr_rcu_head *head));
 
-/* Wait until all that was deferred before has run. Blocks; not in a read section, not on the loop. */
+/* Wait until all that was deferred before has run. Blocks: not in a read section, not on the
+ * loop. */
 void kr_rcu_barrier(void);
 
 #endif

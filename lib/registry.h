@@ -10,6 +10,7 @@ struct kr_root_read; /* a read under way */
 /* One replica's bytes as the registry keeps them; the catalog knows what they mean. */
 struct kr_root_value {
   int replica;
+  bool text; /* written by somebody: "host:port[:startcode]", an IPv6 address in brackets */
   struct keyroute_bytes data;
 };
 

@@ -47,6 +47,9 @@
 #define PAUSE_WAITING_MS 2000
 #define PAUSE_MAX_MS 10000
 #define REISSUE_MS 100
+/* So many connections in a row, each shorter than this and without a reply, and the session goes. */
+#define FLAPS_MAX 3
+#define FLAP_MS 2000
 #define REWATCH_TIMEOUT_MS 30000
 /* How often a znode may come and go between two requests before the read gives up. */
 #define FLICKER_MAX 3
@@ -112,6 +115,8 @@ struct registry {
   bool suspect;
   bool watched; /* this session has a watch set */
   bool owing;   /* an earlier one had */
+  unsigned flaps; /* short connections in a row that brought no reply */
+  int64_t connected_at_us;
   bool opening;
   uint64_t opening_number;
   int64_t opened_at_us; /* when the last opening ended */
@@ -286,9 +291,10 @@ static void answer(struct kr_root_read *read)
     return;
   }
   for (const struct kr_zk_reply *reply = read->values; reply != NULL; reply = reply->next) {
-    values[root.count].replica = replica_of(reply);
-    values[root.count].data = kr_bytes(reply->data, reply->len);
-    root.count++;
+    values[root.count++] = (struct kr_root_value){
+        .replica = replica_of(reply),
+        .data = kr_bytes(reply->data, reply->len),
+    };
   }
   root.values = values;
   unlink_read(read);
@@ -368,6 +374,7 @@ static struct kr_root_read *start_read(struct registry *registry, int64_t timeou
 static void session_up(struct registry *registry)
 {
   registry->connected = true;
+  registry->connected_at_us = kr_clock_us();
   registry->last.code = 0;
   registry->check_ms = CHECK_FIRST_MS;
   stop_wake(registry);
@@ -441,6 +448,28 @@ static void opened(void *owner, const struct kr_zk_opening *opening)
   }
 }
 
+/* The client connects again by itself, and at once. A server that gives sessions and then closes
+ * them, each time, would keep it busy for ever. */
+static void session_down(struct registry *registry)
+{
+  struct kr_failure failure;
+
+  registry->connected = false;
+  registry->suspect = false;
+  if (kr_clock_us() - registry->connected_at_us < FLAP_MS * 1000) {
+    registry->flaps++;
+  }
+  if (registry->flaps < FLAPS_MAX) {
+    plan_check(registry);
+    return;
+  }
+  registry->flaps = 0;
+  kr_fail(&failure, KEYROUTE_E_BOOTSTRAP,
+          "ZooKeeper at %.500s gives a session and closes the connection before it answers",
+          registry->settings->zookeeper);
+  give_up_session(registry, &failure);
+}
+
 static void session_state(void *owner, uint64_t number, enum kr_zk_state state)
 {
   struct registry *registry = owner;
@@ -457,9 +486,7 @@ static void session_state(void *owner, uint64_t number, enum kr_zk_state state)
     break;
   case KR_ZK_CONNECTING:
     if (registry->connected) {
-      registry->connected = false;
-      registry->suspect = false;
-      plan_check(registry);
+      session_down(registry);
     }
     break;
   case KR_ZK_EXPIRED:
@@ -805,6 +832,7 @@ static void go_on(struct kr_root_read *read, struct kr_zk_reply *reply)
 
   registry->pause_ms = 0;
   registry->suspect = false;
+  registry->flaps = 0;
   registry->watched = registry->watched || sets_watch(reply);
   read->heard = true;
   bool good = reply->result != KR_ZK_SHORT_OF_MEMORY && hear(read, reply, &kept);

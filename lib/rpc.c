@@ -19,12 +19,12 @@
  *     whole time: a peer that has gone without a word would otherwise eat every later request too.
  *  5. A connection with requests is never idle; one that is still connecting isn't either, and is
  *     ended by the connect timeout.
- *  6. What a frame claims to hold allocates nothing: the buffer grows with the bytes that have come.
- *     It holds at most one frame of max_frame and one read.
+ *  6. What a frame claims to hold allocates nothing: the buffer grows with the bytes that have
+ *     come. It holds at most one frame of max_frame and one read.
  *  7. While frames are being taken from a connection's buffer (`reading`) it is not freed.
  *
- * A request's number is looked up from the oldest on, since servers answer nearly in order; and
- * connections in a list, since catalogs live on one server or a few. Tried and dropped: hashes.
+ * Lists serve where hashes might be expected: a request's number is looked up from the oldest on,
+ * and servers answer nearly in order; connections are as few as servers that hold a catalog.
  *
  * Two codecs share this machine: protobuf RPC, and later 0.94's Writable RPC. SASL will be a state
  * between `opened` and the hello.
@@ -171,8 +171,8 @@ static void free_conn(struct conn *conn)
   kr_free(conn->rpc->mem, conn);
 }
 
-/* End a connection; its requests get the failure. The connection is gone afterwards, or, while it is
- * being read, has no socket any more. */
+/* End a connection; its requests get the failure. The connection is gone afterwards, or, while it
+ * is being read, has no socket any more. */
 static void end_conn(struct conn *conn, const struct kr_failure *failure)
 {
   unlist_conn(conn);

@@ -9,8 +9,8 @@
 #include "lib/settings.h"
 #include "lib/worker.h"
 
-/* Connections to servers, and requests multiplexed over them by number. It knows neither methods nor
- * the bytes of a frame: those are the codec's. All on the loop thread. */
+/* Connections to servers, and requests multiplexed over them by number. It knows neither methods
+ * nor the bytes of a frame: those are the codec's. All on the loop thread. */
 struct kr_rpc;
 struct kr_rpc_request; /* one under way */
 
@@ -49,8 +49,8 @@ struct kr_rpc_codec {
   /* The frame of one request. */
   void (*request)(struct kr_buf *out, uint32_t id, const struct kr_rpc_call *call);
 
-  /* How long the frame at the head of `in` is; *len is 0 as long as that can't be told. A length over
-   * max_frame fails before anything is made room for. Errors: PROTOCOL. */
+  /* How long the frame at the head of `in` is; *len is 0 as long as that can't be told. A length
+   * over max_frame fails before anything is made room for. Errors: PROTOCOL. */
   int (*frame)(size_t *len, struct keyroute_bytes in, size_t max_frame,
                struct kr_failure *failure);
 

@@ -2,10 +2,10 @@
  * A sorted map that one thread changes while others read it: what is at a key, and what is next to
  * it on either side?
  *
- * A linked list in key order (level 0), and above it sparser lists of the same nodes, which let a
- * walk skip ahead: a quarter of the nodes of each level also stand in the next. A walk goes right
- * as long as the next key is small enough, then one level down; at the bottom it stands in the gap
- * between two neighbours, and every question here is about one side of a gap.
+ * A linked list in key order (level 0), and above it sparser lists of the same nodes: a quarter of
+ * each level also stands in the next. A walk goes right while the next key is small enough, then
+ * one level down; at the bottom it stands in the gap between two neighbours, and every question
+ * here is about one side of a gap.
  *
  *  1. A node's key, value and height never change once it is linked. Replacing a value swaps in a
  *     new node, because the key's bytes belong to the value and must go with it.
@@ -15,18 +15,15 @@
  *  3. A node that was unlinked keeps its links as they were at that moment, for readers who stand
  *     on it.
  *  4. Unlinked nodes are freed after a grace period (rcu.h), and so must their values be.
- *  5. Every answer was true at one moment between the reader's start and its end: the state before
- *     or after each change, never a mixture. By 2 and 3 each node that a walk passes was in the map
- *     at some moment of that walk; the walk ends by reading one link of level 0, and its two ends
- *     were neighbours when it was read, or, if the left one was unlinked by then, just before that.
- *     Hence an answer comes from that very read; reading the link once more could break it.
+ *  5. Every answer was true at one moment between the reader's start and its end, as it stood
+ *     before or after each change, never a mixture: by 2 and 3 each node that a walk passes was in
+ *     the map at some moment of that walk; it ends by reading one link of level 0, whose two ends
+ *     were neighbours at that moment, or, if the left one was unlinked by then, just before that.
+ *     So the answer comes from that very read; reading the link once more could break it.
  *
  * Threads: put and take from one writer at a time, new and free alone, the rest from any thread
- * inside a read section. Readers never wait or start over, not for the writer either.
- *
- * Each list draws its heights from the same seed: runs repeat exactly, and no order of keys is bad
- * since heights do not depend on them. Links backwards were left out: they could not change
- * together with those forwards, and the left neighbour is where the walk stands anyway.
+ * inside a read section. Readers never wait or start over. There are no links backwards: they could
+ * not change together with those forwards, and the left neighbour is where a walk stands anyway.
  */
 #include "lib/skiplist.h"
 
@@ -164,7 +161,8 @@ static struct node *find_node(const struct kr_skiplist *list, struct keyroute_by
 
 /* ---- The writer ------------------------------------------------------------------------------ */
 
-/* xorshift64: any state but 0 leads through all others. A level more with a chance of 1 in 4. */
+/* A level more with a chance of 1 in 4. xorshift64, from the same seed in each list: runs repeat
+ * exactly, and no order of keys is a bad one, since heights do not depend on keys. */
 static int random_height(struct kr_skiplist *list)
 {
   int height = 1;
@@ -190,7 +188,7 @@ struct kr_skiplist *kr_skiplist_new(struct kr_mem *mem)
   }
   list->mem = kr_mem_ref(mem);
   list->head = head;
-  list->random = 0x9e3779b97f4a7c15;
+  list->random = 0x9e3779b97f4a7c15; /* any number but 0 */
   atomic_init(&list->height, 1);
   atomic_init(&list->count, 0);
   return list;

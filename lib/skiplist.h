@@ -9,7 +9,8 @@
 struct kr_skiplist;
 
 struct kr_skiplist *kr_skiplist_new(struct kr_mem *mem); /* NULL = out of memory */
-void kr_skiplist_free(struct kr_skiplist *list);         /* no readers any more; values are not freed */
+/* No readers any more. Values are not freed. NULL is accepted. */
+void kr_skiplist_free(struct kr_skiplist *list);
 
 /* Writer. Put a value under a key; *replaced gets the value that stood there, or NULL.
  * Errors: NO_MEMORY, nothing has changed then. */

@@ -2,9 +2,9 @@
  * One TCP connection on the loop: how a host name becomes bytes going to and fro.
  *
  * Life: starting -> resolving (names only) -> trying, one address after another -> open -> ended.
- * A try that fails makes way for the next address; the last one's reason is told. Trying addresses
- * side by side was dropped: region servers are named by one address, and a black-holed one still
- * leaves the next its share of the time.
+ * A try that fails makes way for the next address; the last one's reason is told. Addresses are not
+ * tried side by side: a region server's name has one or two, and a black-holed one still leaves
+ * the next its share of the time.
  *
  *  1. The owner is called from the loop only, never inside a call of its own: opening begins with a
  *     posted task, everything later with an event of libuv.
@@ -356,6 +356,7 @@ static void try_next(struct kr_socket *socket)
 
       kr_fail(&failure, KEYROUTE_E_UNREACHABLE, "connect to %s%s", socket->server,
               socket->reason);
+      failure.connecting = true;
       end_socket(socket, &failure);
       return;
     }
@@ -410,6 +411,7 @@ static void end_unresolved(struct kr_socket *socket, const char *why)
   kr_bytes_print(name, sizeof(name), keyroute_string(socket->host));
   kr_fail(&failure, KEYROUTE_E_RESOLVE, "host name \"%s\" of server %s: %s", name, socket->server,
           why);
+  failure.connecting = true;
   end_socket(socket, &failure);
 }
 

@@ -14,8 +14,8 @@ struct kr_socket;
 struct kr_socket_events {
   void (*opened)(void *arg);
   void (*received)(void *arg, struct keyroute_bytes bytes); /* borrowed for the call; never empty */
-  /* The end, whether or not it ever opened: the last call, the socket is gone when it returns. Codes
-   * RESOLVE, UNREACHABLE, NO_MEMORY; failure->server is set. */
+  /* The end, whether or not it ever opened: the last call, the socket is gone when it returns.
+   * Codes RESOLVE, UNREACHABLE, NO_MEMORY; failure->server is set. */
   void (*closed)(void *arg, const struct kr_failure *failure);
 };
 

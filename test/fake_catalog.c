@@ -1,9 +1,9 @@
 /*
  * The catalog of the scripted region server.
  *
- * Rows stand in one sorted array: tests have hundreds, at most some ten thousand. The comparator, the
- * region names with their MD5 and the values are written here anew instead of taken from the library,
- * so that a mistake there does not cancel itself out.
+ * Rows stand in one sorted array: tests have hundreds, at most some ten thousand. The comparator,
+ * the region names with their MD5 and the values are written here anew instead of taken from the
+ * library, so that a mistake there does not cancel itself out.
  *
  * Source: HBase MetaCellComparator, RegionInfo.createRegionName, MetaTableAccessor; RFC 1321 (MD5)
  */

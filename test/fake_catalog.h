@@ -71,8 +71,8 @@ struct fake_scan {
   size_t limit;
 };
 
-/* The rows of a scan, at most limit of them. rows has room for limit; *more tells whether the region
- * has further rows in the span. Borrowed until the catalog changes. Returns how many. */
+/* The rows of a scan, at most limit of them. rows has room for limit; *more tells whether the
+ * region has further rows in the span. Borrowed until the catalog changes. Returns how many. */
 size_t fake_catalog_scan(struct fake_catalog *catalog, const struct fake_scan *scan,
                          const struct fake_row **rows, bool *more);
 

@@ -1,17 +1,17 @@
 /*
  * The scripted region server: one thread, poll, plain sockets.
  *
- * The thread sleeps in poll until a socket has bytes, an answer is due, or a call here has written to
- * its wake pipe. Everything else happens under one lock: calls from the test and the thread's work
- * take turns.
+ * The thread sleeps in poll until a socket has bytes, an answer is due, or a call here has written
+ * to its wake pipe. Everything else happens under one lock: calls from the test and the thread's
+ * work take turns.
  *
  *  1. Each scan takes one turn of the first fault in the queue; without faults it is answered.
- *  2. Answers are made at once, from the catalog as it is then, and wait in `answers` until they are
- *     due: a delayed one holds up nobody.
+ *  2. Answers are made at once, from the catalog as it is then, and wait in `answers` until they
+ *     are due: a delayed one holds up nobody.
  *  3. A connection is known by its serial number; answers to one that has gone are dropped.
  *  4. Sending blocks, for two seconds at most: answers are small.
  *
- * Nothing of the library is used but the messages, so that a mistake there does not cancel out here.
+ * Of the library only the messages are used, so that its mistakes do not cancel out here.
  *
  * Source: HBase ipc.ServerRpcConnection, RSRpcServices.scan
  */

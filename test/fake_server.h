@@ -8,7 +8,7 @@
  * may run several. Trouble of the server itself (no port, no memory) aborts the test.
  *
  *     struct fake_server *server = fake_server_start(0);
- *     fake_server_put_region(server, &(struct fake_region){.table = "t", .host = "h", .port = 1, ...});
+ *     fake_server_put_region(server, &(struct fake_region){.table = "t", .id = 1, .host = "h"});
  *     fake_server_fault(server, &(struct fake_fault){.what = FAKE_EXCEPTION, .times = 2,
  *                       .class_name = "org.apache.hadoop.hbase.NotServingRegionException"});
  *     ... the client under test asks fake_server_port(server) ...
@@ -80,7 +80,7 @@ enum fake_what {
   FAKE_HALF,            /* half of the right answer, then close */
   FAKE_TRICKLE,         /* the right answer, byte by byte */
   FAKE_TWICE,           /* the right answer, two times */
-  FAKE_REVERSE,         /* hold the right answers of all `times` scans, then send the last one first */
+  FAKE_REVERSE,         /* hold the right answers of all `times` scans, then send the last first */
   FAKE_WRONG_ID,        /* the right answer, to a call that was never made */
   FAKE_GARBAGE,         /* a frame whose header is unreadable */
   FAKE_HUGE_LENGTH,     /* a frame that claims 2 GiB */
@@ -127,7 +127,7 @@ struct fake_counts {
 
 struct fake_counts fake_server_counts(struct fake_server *server);
 
-/* Wait until so many scans, or connections, have been seen in all. False = not within timeout_ms. */
+/* Wait until so many scans, or connections, have been seen. False = not within timeout_ms. */
 bool fake_server_wait_scans(struct fake_server *server, unsigned scans, int timeout_ms);
 bool fake_server_wait_connects(struct fake_server *server, unsigned connects, int timeout_ms);
 /* Wait until no more than so many connections are open. */

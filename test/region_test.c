@@ -18,7 +18,7 @@
 
 #define MD5_OF_T "a1bab7464d1998e3cf55a8143604c733"
 
-/* ---- Doubles and helpers --------------------------------------------------------------------- */
+/* ---- Doubles --------------------------------------------------------------------------------- */
 
 /* Counts what is allocated, and fails one allocation if told to. */
 static long live, calls, fail_at;
@@ -237,8 +237,9 @@ END_TEST
 
 START_TEST(test_region__order_is_total)
 {
-  static const char *const sorted[] = {"",      "t",     "t,",  "t,,",   "t,,1",   "t,,2",   "t,!",
-                                       "t,!,1", "t,,,1", "t,a", "t,a,1", "t,a!,1", "t,a,,1", "t1,,1"};
+  static const char *const sorted[] = {"",     "t",   "t,",    "t,,",    "t,,1",
+                                       "t,,2", "t,!", "t,!,1", "t,,,1",  "t,a",
+                                       "t,a,1", "t,a!,1", "t,a,,1", "t1,,1"};
   size_t count = sizeof(sorted) / sizeof(sorted[0]);
 
   for (size_t i = 0; i < count; i++) {

@@ -16,7 +16,7 @@
 #include "lib/bytes.h"
 #include "lib/rcu.h"
 
-/* ---- Doubles and helpers --------------------------------------------------------------------- */
+/* ---- Doubles --------------------------------------------------------------------------------- */
 
 /* Counts what is allocated, and fails one allocation if told to. */
 static atomic_long live, calls, fail_at;

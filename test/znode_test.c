@@ -19,7 +19,7 @@
 /* A string literal as bytes, NULs inside included. */
 #define BYTES(literal) kr_bytes(literal, sizeof(literal) - 1)
 
-/* ---- Doubles and helpers --------------------------------------------------------------------- */
+/* ---- Doubles --------------------------------------------------------------------------------- */
 
 static long live, calls, fail_at;
 

@@ -45,7 +45,8 @@ static void sleep_ms(int ms)
 
 /* ---- The jars ------------------------------------------------------------------------------- */
 
-/* prepare.sh ends with a class path, "FOLDER/classes:FOLDER/jars/ *" but for the blank. */
+/* The last line of prepare.sh is a class path: the folder of classes, a colon, the folder of jars
+ * with a slash and an asterisk behind. */
 static void take_folder(char *folder, size_t size, char *line)
 {
   line[strcspn(line, "\n")] = '\0';

@@ -284,7 +284,8 @@ KEYROUTE_EXTERN int64_t keyroute_location_region_id(const struct keyroute_locati
 KEYROUTE_EXTERN size_t keyroute_location_region_name(const struct keyroute_location *location,
                                                      int replica, void *out, size_t size);
 
-/** Write a replica's encoded region name, as keyroute_location_region_name does. */
+/** Write a replica's encoded region name, as keyroute_location_region_name does. Empty where it is
+ *  not known: for names older than HBase 0.92, and for replicas of hbase:meta. */
 KEYROUTE_EXTERN size_t keyroute_location_encoded_name(const struct keyroute_location *location,
                                                       int replica, void *out, size_t size);
 

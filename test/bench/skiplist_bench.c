@@ -3,7 +3,7 @@
  *
  * Prints nanoseconds per floor at 100, 10 000 and 1 000 000 regions: 16 hex digits of key, rows
  * drawn uniformly, each looked up inside a read section of its own, as a hit is, and one field of
- * the value read. Entries are put in random order, so that neighbours in the map are none in memory.
+ * the value read. Entries are put in random order: neighbours in the map are none in memory.
  * Each figure is the median of five runs (in brackets the extremes); every answer is checked.
  *
  * Usage: skiplist_bench [largest number of regions]

@@ -80,7 +80,7 @@ final class ServerCommands {
   }
 
   private String thaw(List<String> words) throws Exception {
-    ServerName server = ServerName.valueOf(words.get(0));
+    ServerName server = session.parseServer(words.get(0));
     session.servers.thaw(server);
     return server.toString();
   }
@@ -92,7 +92,7 @@ final class ServerCommands {
 
   private String startZookeeper() throws Exception {
     session.servers.startZookeeper();
-    return "127.0.0.1:" + session.servers.zookeeperPort();
+    return Settings.HOST + ":" + session.servers.zookeeperPort();
   }
 
   /** Quiet: the master knows who lives, nothing is in transition, and no procedure runs. */

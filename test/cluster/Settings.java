@@ -48,6 +48,8 @@ final class Settings {
     conf.setInt("hbase.zookeeper.property.clientPort", zookeeperPort);
     conf.set("zookeeper.znode.parent", PARENT);
     conf.setInt("zookeeper.session.timeout", SESSION_MS);
+    // The name that older 2.x releases look for; without it they use the reverse lookup's.
+    conf.set("hbase.unsafe.regionserver.hostname", HOST);
     for (String role : new String[] {"master", "regionserver"}) {
       conf.set("hbase." + role + ".hostname", HOST);
       conf.set("hbase." + role + ".ipc.address", HOST);

@@ -24,6 +24,11 @@ need() {
   command -v "$1" >/dev/null 2>&1 || fail "$1 not found in PATH ($2)"
 }
 
+# Maven colours even what goes to a file.
+first_error() {
+  grep -m 1 ERROR "$1" | sed "s/$(printf '\033')\\[[0-9;]*m//g" | cut -c 1-240
+}
+
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 [ $# -le 1 ] || fail "usage: prepare.sh [VERSION]" 2
 version=${1:-2.6.3}
@@ -53,11 +58,11 @@ if [ ! -d "$cache/jars" ]; then
   echo "prepare.sh: fetching the jars of HBase $version" >&2
   mkdir -p "$tmp/project" || fail "cannot write in $cache"
   cp "$here/pom.xml" "$tmp/project/pom.xml" || fail "cannot read $here/pom.xml"
-  mvn -q -B -Dstyle.color=never -f "$tmp/project/pom.xml" "-Dhbase.version=$version" \
+  mvn -q -B -f "$tmp/project/pom.xml" "-Dhbase.version=$version" \
       dependency:copy-dependencies -DincludeScope=runtime "-DoutputDirectory=$tmp/jars" \
       >"$cache/mvn.log" 2>&1 9>&- ||
     fail "maven could not fetch hbase-server and hbase-client $version: $(
-      grep -m 1 ERROR "$cache/mvn.log" | cut -c 1-300) (all of it in $cache/mvn.log)"
+      first_error "$cache/mvn.log") (all of it in $cache/mvn.log)"
   ls "$tmp"/jars/hbase-server-*.jar >/dev/null 2>&1 ||
     fail "maven copied no hbase-server jar (see $cache/mvn.log)"
   mv "$tmp/jars" "$cache/jars" || fail "cannot rename to $cache/jars"

@@ -1,0 +1,318 @@
+/*
+ * The properties that stand, read once into typed fields: what a connection runs with.
+ *
+ *  1. Everything that is set is checked before anything is read, those values too that were only
+ *     waiting for this (a ${...} that a later file might have defined; Kerberos, TLS). What follows
+ *     then converts and cannot meet a bad value.
+ *  2. A source that is stronger wins whatever name it used; under equal sources a property's first
+ *     name beats its further one. So -z on a command line beats hbase.client.zookeeper.quorum in a
+ *     file, and in one file that beats hbase.zookeeper.quorum.
+ *  3. hbase.client.*operation.timeout is HBase's bound for one operation with all its tries: what
+ *     keyroute calls the deadline. It stands in where keyroute.deadline.ms is not set.
+ *
+ * Called once by open, in the caller's thread.
+ * Source: HBase ZKConfig, ConnectionConfiguration, AsyncConnectionConfiguration
+ */
+#include "lib/settings.h"
+
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/bytes.h"
+#include "lib/connect_string.h"
+#include "lib/error.h"
+#include "lib/property.h"
+#include "lib/property_set.h"
+
+#define MAX_DEADLINE_MS INT64_C(86400000)
+#define NO_LIMIT_MS INT64_C(2147483647)
+
+/* What is read from. */
+struct source {
+  struct kr_mem *mem;
+  const struct kr_property_set *set;
+  struct keyroute_detail *detail;
+};
+
+/* ---- Checking ------------------------------------------------------------------------------- */
+
+/* "FILE:LINE: " for messages, or "". */
+static void print_place(char *out, size_t size, const struct kr_property_value *value)
+{
+  char printed[256];
+
+  out[0] = '\0';
+  if (value->source[0] == '\0') {
+    return;
+  }
+  kr_bytes_print(printed, sizeof(printed), keyroute_string(value->source));
+  if (value->line > 0) {
+    snprintf(out, size, "%s:%u: ", printed, value->line);
+  } else {
+    snprintf(out, size, "%s: ", printed);
+  }
+}
+
+/* The ensemble is parsed by who knows how to; only the port of hosts without one is not known here,
+ * and any will do to check the rest. */
+static int check_quorum(struct kr_mem *mem, const char *name, const char *text, const char *place,
+                        struct keyroute_detail *detail)
+{
+  struct kr_connect_string *ensemble = NULL;
+  char reason[256] = "";
+  int error = kr_connect_string_parse(&ensemble, mem, text, 2181, reason, sizeof(reason));
+
+  kr_connect_string_free(ensemble);
+  if (error == 0) {
+    return 0;
+  }
+  char printed[128];
+  kr_bytes_print(printed, sizeof(printed), keyroute_string(text));
+  return kr_detail_fail(detail, error, "%sproperty %s is \"%s\": %s", place, name, printed, reason);
+}
+
+int kr_setting_check(struct kr_mem *mem, const struct kr_property *property, const char *name,
+                     const struct kr_property_value *value, struct keyroute_detail *detail)
+{
+  char place[300];
+
+  print_place(place, sizeof(place), value);
+  if (value->text == NULL) {
+    return kr_detail_fail(detail, KEYROUTE_E_INVALID_ARGUMENT,
+                          "%sproperty %s: ${...} nests too deeply in its value", place, name);
+  }
+  int error = kr_property_check(property, name, value->text, place, detail);
+  if (error == 0 && property == kr_property_get(KR_PROPERTY_QUORUM)) {
+    error = check_quorum(mem, name, value->text, place, detail);
+  }
+  return error;
+}
+
+/* The value that stands for a property and the name it goes by; false if nobody set it. */
+static bool standing(const struct source *from, enum kr_property_id id,
+                     struct kr_property_value *value, const char **name)
+{
+  const struct kr_property *property = kr_property_get(id);
+  struct kr_property_value other;
+  bool has_name = kr_property_set_find(from->set, property->name, value);
+
+  *name = property->name;
+  if (property->other != NULL && kr_property_set_find(from->set, property->other, &other) &&
+      (!has_name || other.layer > value->layer)) {
+    *value = other;
+    *name = property->other;
+    return true;
+  }
+  return has_name;
+}
+
+static bool is_set(const struct source *from, enum kr_property_id id)
+{
+  struct kr_property_value value;
+  const char *name;
+
+  return standing(from, id, &value, &name);
+}
+
+/* Check everything that is set; what follows then only converts. */
+static int check_standing(const struct source *from)
+{
+  bool registry_chosen = is_set(from, KR_PROPERTY_REGISTRY);
+  struct kr_property_value value;
+  const char *name;
+  int error = 0;
+
+  for (int id = 0; id < KR_PROPERTY_COUNT && error == 0; id++) {
+    bool overruled = id == KR_PROPERTY_REGISTRY_IMPL && registry_chosen;
+
+    if (!overruled && standing(from, (enum kr_property_id)id, &value, &name)) {
+      error = kr_setting_check(from->mem, kr_property_get((enum kr_property_id)id), name, &value,
+                          detail);
+    }
+  }
+  return error;
+}
+
+/* The text of a checked property, trimmed, or its default; false if it has none. */
+static bool get_text(const struct source *from, enum kr_property_id id,
+                     char out[KR_PROPERTY_VALUE_MAX])
+{
+  struct kr_property_value value;
+  const char *fallback = kr_property_get(id)->fallback;
+  const char *name;
+
+  if (standing(from, id, &value, &name)) {
+    return kr_property_trim(out, value.text);
+  }
+  return fallback != NULL && kr_property_trim(out, fallback);
+}
+
+static int64_t get_number(const struct source *from, enum kr_property_id id)
+{
+  char text[KR_PROPERTY_VALUE_MAX];
+
+  return get_text(from, id, text) ? kr_property_number(text) : 0;
+}
+
+/* A copy of a text property; NULL if it has no value or memory is short. */
+static char *copy_text(const struct source *from, enum kr_property_id id)
+{
+  char text[KR_PROPERTY_VALUE_MAX];
+
+  return get_text(from, id, text) ? kr_copy(from->mem, keyroute_string(text)) : NULL;
+}
+
+static int64_t get_deadline(const struct source *from)
+{
+  static const enum kr_property_id stand_ins[] = {KR_PROPERTY_META_OPERATION_TIMEOUT,
+                                                  KR_PROPERTY_OPERATION_TIMEOUT};
+
+  for (size_t i = 0; i < 2 && !is_set(from, KR_PROPERTY_DEADLINE); i++) {
+    if (is_set(from, stand_ins[i])) {
+      int64_t timeout = get_number(from, stand_ins[i]);
+
+      return timeout == 0 || timeout > MAX_DEADLINE_MS ? MAX_DEADLINE_MS : timeout;
+    }
+  }
+  return get_number(from, KR_PROPERTY_DEADLINE);
+}
+
+static void fill_numbers(struct kr_settings *settings, const struct source *from)
+{
+  int64_t overloaded = get_number(from, KR_PROPERTY_PAUSE_OVERLOADED);
+  int64_t rpc_timeout = get_number(from, KR_PROPERTY_RPC_TIMEOUT);
+
+  settings->session_timeout_ms = get_number(from, KR_PROPERTY_SESSION_TIMEOUT);
+  settings->session_idle_ms = get_number(from, KR_PROPERTY_SESSION_IDLE);
+  settings->connect_timeout_ms = get_number(from, KR_PROPERTY_CONNECT_TIMEOUT);
+  settings->rpc_timeout_ms = rpc_timeout > 0 ? rpc_timeout : NO_LIMIT_MS;
+  settings->connection_idle_ms = get_number(from, KR_PROPERTY_CONNECTION_IDLE);
+  settings->max_frame = (size_t)get_number(from, KR_PROPERTY_FRAME_MAX);
+  settings->deadline_ms = get_deadline(options);
+  settings->retries = (int)get_number(from, KR_PROPERTY_RETRIES);
+  settings->pause_ms = get_number(from, KR_PROPERTY_PAUSE);
+  settings->pause_overloaded_ms = overloaded > settings->pause_ms ? overloaded : settings->pause_ms;
+  settings->pause_max_ms = get_number(from, KR_PROPERTY_PAUSE_MAX);
+  settings->prefetch = (int)get_number(from, KR_PROPERTY_PREFETCH);
+  settings->scans_per_table = (int)get_number(from, KR_PROPERTY_SCANS_PER_TABLE);
+  settings->failed_server_ms = get_number(from, KR_PROPERTY_FAILED_SERVER);
+}
+
+/* The login name as the Java client would find it, or the user's number. */
+static char *login_name(struct kr_mem *mem)
+{
+  struct passwd entry;
+  struct passwd *found = NULL;
+  char room[4096];
+  char number[24];
+
+  if (getpwuid_r(getuid(), &entry, room, sizeof(room), &found) == 0 && found != NULL) {
+    return kr_copy(mem, keyroute_string(entry.pw_name));
+  }
+  snprintf(number, sizeof(number), "%lu", (unsigned long)getuid());
+  return kr_copy(mem, keyroute_string(number));
+}
+
+static int fill_ensemble(struct kr_settings *settings, const struct source *from)
+{
+  struct kr_connect_string *ensemble = NULL;
+  char text[KR_PROPERTY_VALUE_MAX] = "";
+  char reason[256] = "";
+  int port = (int)get_number(from, KR_PROPERTY_CLIENT_PORT);
+
+  get_text(from, KR_PROPERTY_QUORUM, text);
+  int error = kr_connect_string_parse(&ensemble, from->mem, text, port, reason, sizeof(reason));
+  if (error != 0) {
+    return kr_detail_fail(from->detail, error, "property hbase.zookeeper.quorum: %s", reason);
+  }
+  settings->zookeeper = kr_connect_string_format(ensemble);
+  settings->chroot = kr_copy(from->mem, keyroute_string(ensemble->chroot));
+  kr_connect_string_free(ensemble);
+  return 0;
+}
+
+static int fill_texts(struct kr_settings *settings, const struct source *from)
+{
+  settings->layout = copy_text(from, KR_PROPERTY_LAYOUT);
+  settings->registry = copy_text(from, KR_PROPERTY_REGISTRY);
+  settings->parent = copy_text(from, KR_PROPERTY_PARENT);
+  settings->meta_znode = copy_text(from, KR_PROPERTY_META_ZNODE);
+  settings->user = is_set(from, KR_PROPERTY_USER) ? copy_text(from, KR_PROPERTY_USER)
+                                                     : login_name(from->mem);
+  int error = fill_ensemble(settings, from);
+  if (error != 0) {
+    return error;
+  }
+  if (settings->layout == NULL || settings->registry == NULL || settings->parent == NULL ||
+      settings->meta_znode == NULL || settings->user == NULL || settings->zookeeper == NULL ||
+      settings->chroot == NULL) {
+    return kr_detail_fail(from->detail, KEYROUTE_E_NO_MEMORY, "out of memory");
+  }
+  size_t len = strlen(settings->parent);
+  if (settings->parent[len - 1] == '/') {
+    settings->parent[len - 1] = '\0';
+  }
+  return 0;
+}
+
+static int fill_static_root(struct kr_settings *settings, const struct source *from)
+{
+  if (strcmp(settings->registry, "static") != 0) {
+    return 0;
+  }
+  if (!is_set(from, KR_PROPERTY_STATIC_ROOT)) {
+    return kr_detail_fail(from->detail, KEYROUTE_E_INVALID_ARGUMENT,
+                          "property %s is needed where %s is static",
+                          kr_property_get(KR_PROPERTY_STATIC_ROOT)->name,
+                          kr_property_get(KR_PROPERTY_REGISTRY)->name);
+  }
+  settings->static_root = copy_text(from, KR_PROPERTY_STATIC_ROOT);
+  return settings->static_root != NULL
+             ? 0
+             : kr_detail_fail(from->detail, KEYROUTE_E_NO_MEMORY, "out of memory");
+}
+
+static int read_settings(struct kr_settings **out, const struct source *from)
+{
+  int error = check_standing(from, detail);
+
+  if (error != 0) {
+    return error;
+  }
+  struct kr_settings *settings = kr_calloc(from->mem, sizeof(*settings));
+  if (settings == NULL) {
+    return kr_detail_fail(from->detail, KEYROUTE_E_NO_MEMORY, "out of memory");
+  }
+  settings->mem = kr_mem_ref(from->mem);
+  settings->log = options->log;
+  fill_numbers(settings, from);
+  error = fill_texts(settings, from);
+  if (error == 0) {
+    error = fill_static_root(settings, from);
+  }
+  if (error != 0) {
+    kr_settings_free(settings);
+    return error;
+  }
+  *out = settings;
+  return 0;
+}
+
+void kr_settings_free(struct kr_settings *settings)
+{
+  if (settings == NULL) {
+    return;
+  }
+  struct kr_mem *mem = settings->mem;
+  char *texts[] = {settings->layout,  settings->registry,   settings->static_root,
+                   settings->zookeeper, settings->chroot,   settings->parent,
+                   settings->meta_znode, settings->user};
+
+  for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+    kr_free(mem, texts[i]);
+  }
+  kr_free(mem, settings);
+  kr_mem_unref(mem);
+}

@@ -1,0 +1,19 @@
+#ifndef FAKE_LOOP_H
+#define FAKE_LOOP_H
+
+/* The symbols of lib/loop.c and lib/clock.c without threads: a clock that stands still until a test
+ * moves it, timers that fire then, tasks that run when a test says so. */
+
+#include "lib/clock.h"
+#include "lib/loop.h"
+
+/* Run what was posted, and what that posts. */
+void fake_loop_run(void);
+
+/* Move the clock; timers fire in order at their own times, tasks run behind each. */
+void fake_clock_pass_ms(int64_t ms);
+
+/* How many timers are running. */
+size_t fake_timer_count(void);
+
+#endif
