@@ -16,7 +16,8 @@
  *
  * What a store may replace, in kr_cache_store's terms:
  *
- *  - The same region (equal name): replica by replica the higher sequence number stays.
+ *  - The same region (equal name): replica by replica the higher sequence number stays, unless a later
+ *    read says that the replica is on no server.
  *  - Another region that overlaps: a read sent after that one was stored is newer knowledge and wins,
  *    whatever the ids, for a restored snapshot brings old ids back. Of reads that overlap in time the
  *    larger region id wins, for it was made later.
@@ -317,19 +318,20 @@ static struct keyroute_location *live(struct keyroute_location *location,
   return location;
 }
 
+/* The only region of a table that can cover the row, or NULL. */
+static struct keyroute_location *candidate(const struct keyroute_table *table,
+                                           struct keyroute_bytes row, enum kr_position position)
+{
+  if (position == KR_AT) {
+    return kr_skiplist_floor(table->regions, row);
+  }
+  return row.len == 0 ? kr_skiplist_last(table->regions) : kr_skiplist_lower(table->regions, row);
+}
+
 struct keyroute_location *kr_table_find(const struct keyroute_table *table,
                                         struct keyroute_bytes row, enum kr_position position)
 {
-  struct keyroute_location *location;
-
-  if (position == KR_AT) {
-    location = kr_skiplist_floor(table->regions, row);
-  } else if (row.len == 0) {
-    location = kr_skiplist_last(table->regions);
-  } else {
-    location = kr_skiplist_lower(table->regions, row);
-  }
-  return live(location, row, position);
+  return live(candidate(table, row, position), row, position);
 }
 
 void kr_table_find_many(const struct keyroute_table *table,
@@ -414,11 +416,15 @@ static bool outranks(const struct keyroute_location *known, const struct keyrout
 }
 
 /* Let fresh take over the replicas of the same region that are known with a higher sequence number.
- * Only before it is published. */
-static void merge_replicas(struct keyroute_location *fresh, const struct keyroute_location *known)
+ * That a replica is on no server has no such number: the later read is right. Only before it is
+ * published. */
+static void merge_replicas(struct keyroute_location *fresh, const struct keyroute_location *known,
+                           uint64_t sent)
 {
   for (int i = 0; i < fresh->replica_count && i < known->replica_count; i++) {
-    if (known->replicas[i].server != NULL &&
+    bool is_gone = fresh->replicas[i].server == NULL && sent > known->stored;
+
+    if (known->replicas[i].server != NULL && !is_gone &&
         known->replicas[i].seqnum > fresh->replicas[i].seqnum) {
       kr_server_unref(fresh->replicas[i].server);
       fresh->replicas[i] = known->replicas[i];
@@ -480,7 +486,7 @@ int kr_cache_store(struct kr_cache *cache, struct keyroute_table *table,
                                                      keyroute_location_start_key(fresh));
 
   if (known != NULL && !kr_location_retired(known) && same_region(known, fresh)) {
-    merge_replicas(fresh, known);
+    merge_replicas(fresh, known, sent);
     if (equal(fresh, known)) {
       known->stored = kr_cache_tick(cache); /* it has just been confirmed */
       *kept = keyroute_location_ref(known);
@@ -511,11 +517,11 @@ void kr_cache_remove(struct kr_cache *cache, struct keyroute_table *table,
 }
 
 void kr_cache_remove_row(struct kr_cache *cache, struct keyroute_table *table,
-                         struct keyroute_bytes row)
+                         struct keyroute_bytes row, enum kr_position position)
 {
-  struct keyroute_location *location = kr_skiplist_floor(table->regions, row);
+  struct keyroute_location *location = candidate(table, row, position);
 
-  if (location != NULL && kr_location_covers(location, row, KR_AT)) {
+  if (location != NULL && kr_location_covers(location, row, position)) {
     take_out(cache, table, location);
   }
 }

@@ -61,9 +61,9 @@ int kr_cache_store(struct kr_cache *cache, struct keyroute_table *table,
 void kr_cache_remove(struct kr_cache *cache, struct keyroute_table *table,
                      struct keyroute_location *location);
 
-/* Loop: take out all regions of a table that overlap [row, row]: what covers the row. */
+/* Loop: take out the region of a table, live or not, that covers the row. */
 void kr_cache_remove_row(struct kr_cache *cache, struct keyroute_table *table,
-                         struct keyroute_bytes row);
+                         struct keyroute_bytes row, enum kr_position position);
 
 /* Loop: take out all regions of a table. */
 void kr_cache_clear_table(struct kr_cache *cache, struct keyroute_table *table);

@@ -155,17 +155,71 @@ static bool store(struct kr_flight *flight, struct keyroute_location *location,
   return kr_cache_store(flight->means->cache, flight->table, location, flight->sent, kept) == 0;
 }
 
+/* A region on no server, or on one that is not to be asked now, is not kept: a hit looks at neither
+ * clock nor marks. */
+static bool worth_keeping(const struct keyroute_location *location)
+{
+  const struct kr_server *primary = kr_location_server(location, 0);
+
+  return kr_location_placed(location) &&
+         (primary == NULL || primary->failed_until_us <= kr_clock_us());
+}
+
+/* The regions met beside the wanted one are worth keeping, if they are whole. */
+static void store_others(struct kr_flight *flight, const struct keyroute_location *wanted)
+{
+  for (size_t i = 0; i < flight->row_count; i++) {
+    const struct kr_catalog_row *row = &flight->rows[i];
+    struct keyroute_location *kept;
+
+    if (row->location != NULL && row->location != wanted && !row->offline && !row->split &&
+        worth_keeping(row->location) && store(flight, row->location, &kept)) {
+      keyroute_location_release(kept);
+    }
+  }
+}
+
+/* What the cache says about the flight's row is wrong. */
+static void forget_row(struct kr_flight *flight)
+{
+  kr_cache_remove_row(flight->means->cache, flight->table,
+                      kr_bytes(flight->row, flight->row_len), flight->position);
+}
+
+/* A newer region that was read meanwhile kept the one found here out of the cache. If it holds the
+ * row it is the answer; else this read is too old to be one. */
+static void give_way(struct kr_flight *flight)
+{
+  struct keyroute_location *found = flight->location;
+  struct keyroute_location *newer;
+  char name[KEY_TEXT + 64];
+
+  kr_rcu_read_begin();
+  newer = kr_table_find(flight->table, kr_bytes(flight->row, flight->row_len), flight->position);
+  flight->location = newer != NULL ? keyroute_location_ref(newer) : NULL;
+  kr_rcu_read_end();
+  if (newer == NULL) {
+    kr_fail(&flight->failure, KEYROUTE_E_OVERLAP,
+            "region %s was read while a newer one that overlaps it was found",
+            kr_bytes_print(name, sizeof(name), kr_location_name(found)));
+  }
+  keyroute_location_release(found);
+}
+
 static void end_found(struct kr_flight *flight, struct keyroute_location *location)
 {
-  if (!kr_location_placed(location)) {
-    /* Not worth keeping; whoever asked is told that it has no server. */
-    kr_cache_remove_row(flight->means->cache, flight->table,
-                        kr_bytes(flight->row, flight->row_len));
+  if (!worth_keeping(location)) {
+    /* Whoever asked is told what it lacks. */
+    forget_row(flight);
     flight->location = keyroute_location_ref(location);
   } else if (!store(flight, location, &flight->location)) {
     end_no_memory(flight);
     return;
+  } else if (flight->location->stored == 0) {
+    give_way(flight);
   }
+  /* After the wanted one, so that none of them stands in its way. */
+  store_others(flight, location);
   flight->host->ended(flight);
 }
 
@@ -309,20 +363,6 @@ static bool take_rows(struct kr_flight *flight, const struct kr_rows *rows)
   return !flight->last_key.failed;
 }
 
-/* The regions met beside the wanted one are worth keeping, if they are whole. */
-static void store_others(struct kr_flight *flight, const struct keyroute_location *wanted)
-{
-  for (size_t i = 0; i < flight->row_count; i++) {
-    const struct kr_catalog_row *row = &flight->rows[i];
-    struct keyroute_location *kept;
-
-    if (row->location != NULL && row->location != wanted && !row->offline && !row->split &&
-        kr_location_placed(row->location) && store(flight, row->location, &kept)) {
-      keyroute_location_release(kept);
-    }
-  }
-}
-
 /* ---- Forward reads, where the answer is "nothing here" ---- */
 
 /* The first region of a reply that can be believed and is not a split parent. */
@@ -341,8 +381,25 @@ static void end_hole(struct kr_flight *flight, struct keyroute_bytes start,
 {
   struct kr_question question = question_of(flight);
 
-  kr_cache_remove_row(flight->means->cache, flight->table, question.row);
+  forget_row(flight);
   kr_check_hole(&flight->failure, &question, start, next);
+  flight->host->ended(flight);
+}
+
+static void confirm(struct kr_flight *flight);
+
+/* The server stopped before it met a row: that says nothing about the table. */
+static void confirm_again(struct kr_flight *flight)
+{
+  char table[KEY_TEXT];
+
+  if (flight->scans++ < 2 * SCANS_MAX) {
+    confirm(flight);
+    return;
+  }
+  kr_fail(&flight->failure, KEYROUTE_E_TIMEOUT,
+          "the catalog's server stopped before it met a row of table %s",
+          kr_bytes_print(table, sizeof(table), kr_table_name(flight->table)));
   flight->host->ended(flight);
 }
 
@@ -363,7 +420,9 @@ static void on_confirmed(void *arg, const struct kr_failure *failure, const stru
   }
   struct keyroute_location *first = first_region(flight, 0);
 
-  if (rows->count == 0) {
+  if (rows->count == 0 && rows->more) {
+    confirm_again(flight);
+  } else if (rows->count == 0) {
     kr_cache_clear_table(flight->means->cache, flight->table);
     kr_check_no_table(&flight->failure, &question);
     flight->host->ended(flight);
@@ -440,7 +499,6 @@ static void decide(struct kr_flight *flight, bool complete)
   kr_check_rows(&checked, &question, flight->rows, flight->row_count, complete);
   switch (checked.verdict) {
   case KR_VERDICT_FOUND:
-    store_others(flight, checked.location);
     end_found(flight, checked.location);
     break;
   case KR_VERDICT_EMPTY:
@@ -454,7 +512,7 @@ static void decide(struct kr_flight *flight, bool complete)
     scan_up(flight, "above", &flight->parent_row, false, ABOVE_ROWS, on_above);
     break;
   case KR_VERDICT_FAILED:
-    kr_cache_remove_row(flight->means->cache, flight->table, question.row);
+    forget_row(flight);
     end_failed(flight, &checked.failure);
     break;
   }

@@ -188,13 +188,18 @@ static int read_reply(struct kr_rpc_reply *out, struct kr_mem *mem, struct keyro
   struct kr_reader reader = kr_reader(frame);
   const char *trouble = "a reply with an unreadable header";
   Kr__Pb__ResponseHeader *header = NULL;
+  bool is_short = false;
 
   *out = nothing;
   kr_read_u32(&reader);
   struct keyroute_bytes bytes = kr_read_bytes(&reader, kr_read_varint(&reader));
 
   if (!reader.bad) {
-    header = kr__pb__response_header__unpack(&allocator, bytes.len, bytes.data);
+    header = kr_proto_unpack(&kr__pb__response_header__descriptor, mem, bytes, &is_short);
+  }
+  if (is_short) {
+    kr_fail(failure, KEYROUTE_E_NO_MEMORY, "a reply: out of memory");
+    return KEYROUTE_E_NO_MEMORY;
   }
   if (header != NULL) {
     trouble = take_header(out, &reader, header);

@@ -236,14 +236,16 @@ int kr_hbase_scan_read(struct kr_hbase_rows *out, struct kr_mem *mem,
                        const struct kr_rpc_reply *reply, uint32_t limit,
                        struct kr_failure *failure)
 {
-  ProtobufCAllocator allocator = kr_proto_allocator(mem);
   struct kr_hbase_rows rows = {.memory = NULL};
   const char *trouble = "an unreadable message";
   int error = KEYROUTE_E_PROTOCOL;
+  bool is_short;
   Kr__Pb__ScanResponse *response =
-      kr__pb__scan_response__unpack(&allocator, reply->body.len, reply->body.data);
+      kr_proto_unpack(&kr__pb__scan_response__descriptor, mem, reply->body, &is_short);
 
-  if (response != NULL) {
+  if (is_short) {
+    error = KEYROUTE_E_NO_MEMORY;
+  } else if (response != NULL) {
     rows.response = response;
     error = fill_rows(&rows, mem, response, reply->cells, &trouble);
   }

@@ -125,6 +125,12 @@ static void drop_queue_if_unused(struct kr_locator *locator, struct kr_queue *qu
   }
 }
 
+/* Is it the table whose place the registry knows? */
+static bool is_root(const struct kr_queue *queue, const struct kr_locator *locator)
+{
+  return locator->means.catalog->parent(kr_table_name(queue->table)).len == 0;
+}
+
 /* ---- Ending a lookup ---- */
 
 static void stop_timer(struct kr_timer **timer)
@@ -249,7 +255,8 @@ static void sleep_for(struct kr_lookup *lookup, int64_t wait_ms)
 static void try_failed(struct kr_lookup *lookup, const struct kr_failure *failure)
 {
   struct kr_locator *locator = lookup->locator;
-  int64_t remaining_ms = (lookup->deadline_us - kr_clock_us()) / 1000;
+  /* Rounded up: a wait that ends just before the deadline would be followed by one more try. */
+  int64_t remaining_ms = (lookup->deadline_us - kr_clock_us() + 999) / 1000;
   int64_t wait_ms = -1;
 
   if (lookup->flight != NULL) {
@@ -272,6 +279,12 @@ static void try_failed(struct kr_lookup *lookup, const struct kr_failure *failur
 }
 
 /* ---- Serving ---- */
+
+/* Is it in no flight and no sleep? */
+static bool waits(const struct kr_lookup *lookup)
+{
+  return lookup->flight == NULL && lookup->sleep == NULL;
+}
 
 /* Is this location what the lookup asked for, as far as servers go? */
 static bool serves(const struct kr_lookup *lookup, const struct keyroute_location *location)
@@ -316,8 +329,15 @@ static void serve(struct kr_lookup *lookup, const struct kr_flight *flight,
                  "served by another lookup's scan");
   }
   if (kr_check_replica(&failure, found, lookup->replica, kr_clock_us())) {
+    if (lookup->flight == NULL) {
+      kr_stats_add(lookup->locator->means.stats, KR_COUNT_JOINS, 1); /* it only waited */
+    }
     end_found(lookup, found, source);
   } else if (lookup->flight == flight) {
+    try_failed(lookup, &failure);
+  } else if (waits(lookup)) {
+    /* Its own try would find the same. */
+    lookup->attempts++;
     try_failed(lookup, &failure);
   }
 }
@@ -347,7 +367,8 @@ static void flight_ended(struct kr_flight *flight)
 {
   struct kr_locator *locator = flight->locator;
   struct kr_queue *queue = flight->queue;
-  bool is_root = locator->means.catalog->parent(kr_table_name(queue->table)).len == 0;
+  enum keyroute_source source =
+      is_root(queue, locator) ? KEYROUTE_SOURCE_REGISTRY : KEYROUTE_SOURCE_CATALOG;
   struct kr_lookup *lookup, *next;
 
   enter(locator);
@@ -357,7 +378,7 @@ static void flight_ended(struct kr_flight *flight)
     if (flight->location == NULL) {
       share_failure(lookup, flight);
     } else {
-      serve(lookup, flight, is_root ? KEYROUTE_SOURCE_REGISTRY : KEYROUTE_SOURCE_CATALOG);
+      serve(lookup, flight, source);
     }
   }
   kr_flight_free(flight);
@@ -425,11 +446,15 @@ static void board(struct kr_lookup *lookup, struct kr_flight *flight)
   flight->members++;
 }
 
-/* May this flight's result be the lookup's own, whatever it is? */
+/* May this flight's result be the lookup's own, whatever it is? The root has one region, so that all
+ * its rows are one question. */
 static bool same_question(const struct kr_lookup *lookup, const struct kr_flight *flight)
 {
-  return lookup->position == flight->position &&
-         kr_bytes_equal(lookup->row, kr_bytes(flight->row, flight->row_len)) &&
+  bool same_row = is_root(flight->queue, flight->locator) ||
+                  (lookup->position == flight->position &&
+                   kr_bytes_equal(lookup->row, kr_bytes(flight->row, flight->row_len)));
+
+  return same_row &&
          (flight->sent == 0 || lookup->since < flight->sent);
 }
 
@@ -478,9 +503,13 @@ static bool may_be_served(struct kr_queue *queue, struct kr_lookup *lookup)
   return false;
 }
 
-/* How many rows to scan: more where neighbours are likely to be asked for too. */
+/* How many rows to scan: more where neighbours are likely to be asked for too. The root is not
+ * scanned for, and does not count as a table that was missed. */
 static uint32_t choose_limit(struct kr_locator *locator, const struct kr_queue *queue)
 {
+  if (is_root(queue, locator)) {
+    return LONE_ROWS;
+  }
   int64_t now = kr_clock_us();
   bool close_together = queue->lookups->next != NULL ||
                         (locator->last_missed == queue->table &&
@@ -515,11 +544,6 @@ static void fly(struct kr_locator *locator, struct kr_queue *queue, struct kr_lo
   queue->flight_count++;
   board(lookup, flight);
   kr_flight_start(flight);
-}
-
-static bool waits(const struct kr_lookup *lookup)
-{
-  return lookup->flight == NULL && lookup->sleep == NULL;
 }
 
 /* Let one waiting lookup go as far as it can. */

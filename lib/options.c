@@ -1,43 +1,29 @@
 /*
- * What the caller may tune: the public calls about options, and their reading into kr_settings.
+ * What the caller may tune: the public calls about options.
  *
  * The work is elsewhere: property.c knows the properties, site_xml.c reads a file, property_set.c
- * decides which of several values stands. This file checks what comes in and turns what stands into
- * typed fields.
+ * decides which of several values stands, settings.c reads what stands into typed fields.
  *
  *  1. Every change makes a new set and swaps it in at the end: a bad file or value changes nothing.
  *  2. What a call sets is checked at once, and so is a file, in the values that stand after it was
  *     read. A value whose ${...} is not known yet is left for keyroute_open, since a later file may
  *     define it; so is what may be said but not used (Kerberos, TLS).
- *  3. A source that is stronger wins whatever name it used; under equal sources a property's first
- *     name beats its further one. So -z on a command line beats hbase.client.zookeeper.quorum in a
- *     file, and in one file that beats hbase.zookeeper.quorum.
- *  4. hbase.client.*operation.timeout is HBase's bound for one operation with all its tries: what
- *     keyroute calls the deadline. It stands in where keyroute.deadline.ms is not set.
  *
  * One thread at a time for one set of options; a connection keeps only what it has read.
- * Source: HBase ZKConfig, ConnectionConfiguration, AsyncConnectionConfiguration
  */
 #include "lib/options.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "lib/bytes.h"
-#include "lib/connect_string.h"
 #include "lib/error.h"
 #include "lib/property.h"
 #include "lib/property_set.h"
 #include "lib/site_xml.h"
-
-#define MAX_DEADLINE_MS INT64_C(86400000)
-#define NO_LIMIT_MS INT64_C(2147483647)
 
 struct keyroute_options {
   struct kr_mem *mem; /* counted */

@@ -236,10 +236,12 @@ int kr_region_info_parse(struct kr_region_info **out, struct kr_mem *mem,
     return KEYROUTE_E_CORRUPT;
   }
   struct keyroute_bytes body = kr_read_bytes(&reader, kr_reader_left(&reader));
-  Kr__Pb__RegionInfo *message = kr__pb__region_info__unpack(&allocator, body.len, body.data);
+  bool is_short;
+  Kr__Pb__RegionInfo *message =
+      kr_proto_unpack(&kr__pb__region_info__descriptor, mem, body, &is_short);
 
   if (message == NULL) {
-    return KEYROUTE_E_CORRUPT;
+    return is_short ? KEYROUTE_E_NO_MEMORY : KEYROUTE_E_CORRUPT;
   }
   int error = believable(message) ? 0 : KEYROUTE_E_CORRUPT;
 

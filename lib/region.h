@@ -33,8 +33,7 @@ struct kr_region_info {
   bool offline, split;
 };
 
-/* out  released with kr_free(mem, out). Errors: CORRUPT (also where memory ran short inside
- *      protobuf-c, see proto_alloc.c), NO_MEMORY.
+/* out  released with kr_free(mem, out). Errors: CORRUPT, NO_MEMORY.
  * Source: HBase RegionInfo.parseFrom, HBase.proto */
 int kr_region_info_parse(struct kr_region_info **out, struct kr_mem *mem,
                          struct keyroute_bytes value);

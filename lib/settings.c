@@ -90,6 +90,8 @@ int kr_setting_check(struct kr_mem *mem, const struct kr_property *property, con
   return error;
 }
 
+/* ---- Reading -------------------------------------------------------------------------------- */
+
 /* The value that stands for a property and the name it goes by; false if nobody set it. */
 static bool standing(const struct source *from, enum kr_property_id id,
                      struct kr_property_value *value, const char **name)
@@ -128,8 +130,8 @@ static int check_standing(const struct source *from)
     bool overruled = id == KR_PROPERTY_REGISTRY_IMPL && registry_chosen;
 
     if (!overruled && standing(from, (enum kr_property_id)id, &value, &name)) {
-      error = kr_setting_check(from->mem, kr_property_get((enum kr_property_id)id), name, &value,
-                          detail);
+      error = kr_setting_check(from->mem, kr_property_get((enum kr_property_id)id), name,
+                               &value, from->detail);
     }
   }
   return error;
@@ -190,7 +192,7 @@ static void fill_numbers(struct kr_settings *settings, const struct source *from
   settings->rpc_timeout_ms = rpc_timeout > 0 ? rpc_timeout : NO_LIMIT_MS;
   settings->connection_idle_ms = get_number(from, KR_PROPERTY_CONNECTION_IDLE);
   settings->max_frame = (size_t)get_number(from, KR_PROPERTY_FRAME_MAX);
-  settings->deadline_ms = get_deadline(options);
+  settings->deadline_ms = get_deadline(from);
   settings->retries = (int)get_number(from, KR_PROPERTY_RETRIES);
   settings->pause_ms = get_number(from, KR_PROPERTY_PAUSE);
   settings->pause_overloaded_ms = overloaded > settings->pause_ms ? overloaded : settings->pause_ms;
@@ -274,23 +276,26 @@ static int fill_static_root(struct kr_settings *settings, const struct source *f
              : kr_detail_fail(from->detail, KEYROUTE_E_NO_MEMORY, "out of memory");
 }
 
-static int read_settings(struct kr_settings **out, const struct source *from)
+int kr_settings_read(struct kr_settings **out, struct kr_mem *mem,
+                     const struct kr_property_set *set, const struct kr_log *log,
+                     struct keyroute_detail *detail)
 {
-  int error = check_standing(from, detail);
+  const struct source from = {mem, set, detail};
+  int error = check_standing(&from);
 
   if (error != 0) {
     return error;
   }
-  struct kr_settings *settings = kr_calloc(from->mem, sizeof(*settings));
+  struct kr_settings *settings = kr_calloc(mem, sizeof(*settings));
   if (settings == NULL) {
-    return kr_detail_fail(from->detail, KEYROUTE_E_NO_MEMORY, "out of memory");
+    return kr_detail_fail(detail, KEYROUTE_E_NO_MEMORY, "out of memory");
   }
-  settings->mem = kr_mem_ref(from->mem);
-  settings->log = options->log;
-  fill_numbers(settings, from);
-  error = fill_texts(settings, from);
+  settings->mem = kr_mem_ref(mem);
+  settings->log = *log;
+  fill_numbers(settings, &from);
+  error = fill_texts(settings, &from);
   if (error == 0) {
-    error = fill_static_root(settings, from);
+    error = fill_static_root(settings, &from);
   }
   if (error != 0) {
     kr_settings_free(settings);

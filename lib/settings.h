@@ -4,8 +4,8 @@
 #include "lib/log.h"
 #include "lib/mem.h"
 
-/* What a connection runs with: the options, read once at open into typed fields. options.c has the
- * property behind each field, its range, default and reason. Strings are owned. */
+/* What a connection runs with: the options, read once at open into typed fields. property.c has
+ * range, default and reason of the property behind each field. Strings are owned. */
 struct kr_settings {
   struct kr_mem *mem; /* counted */
   struct kr_log log;
@@ -35,5 +35,21 @@ struct kr_settings {
   int scans_per_table;
   int64_t failed_server_ms;
 };
+
+struct kr_property;
+struct kr_property_set;
+struct kr_property_value;
+
+/* Read a set of properties, every value checked. out  give back with kr_settings_free.
+ * Errors: INVALID_ARGUMENT a value, or something asked for that is not built (detail names property
+ * and value); NO_MEMORY. */
+int kr_settings_read(struct kr_settings **out, struct kr_mem *mem,
+                     const struct kr_property_set *set, const struct kr_log *log,
+                     struct keyroute_detail *detail);
+void kr_settings_free(struct kr_settings *settings); /* NULL is accepted */
+
+/* Will this value, which stands under this name, do for its property? Errors as above. */
+int kr_setting_check(struct kr_mem *mem, const struct kr_property *property, const char *name,
+                     const struct kr_property_value *value, struct keyroute_detail *detail);
 
 #endif

@@ -159,9 +159,13 @@ int kr_meta_region_server_parse(struct kr_meta_region_server **out, struct kr_me
     *reason = wrong;
     return KEYROUTE_E_CORRUPT;
   }
+  bool is_short;
   Kr__Pb__MetaRegionServer *message =
-      kr__pb__meta_region_server__unpack(&allocator, body.len, body.data);
+      kr_proto_unpack(&kr__pb__meta_region_server__descriptor, mem, body, &is_short);
 
+  if (is_short) {
+    return KEYROUTE_E_NO_MEMORY;
+  }
   wrong = message != NULL ? objection(message) : "its message cannot be read";
   if (wrong == NULL) {
     meta = meta_new(mem, message);

@@ -20,7 +20,7 @@ struct kr_meta_region_server {
 /* Read such a znode's whole payload, header included.
  * out     release with kr_free(mem, out)
  * reason  receives a static text on CORRUPT
- * Errors: CORRUPT (also where memory ran short inside protobuf-c, see proto_alloc.c), NO_MEMORY.
+ * Errors: CORRUPT, NO_MEMORY.
  * Source: HBase ProtobufUtil.parseMetaServerNameFrom, ZooKeeper.proto */
 int kr_meta_region_server_parse(struct kr_meta_region_server **out, struct kr_mem *mem,
                                 struct keyroute_bytes payload, const char **reason);

@@ -1,7 +1,7 @@
 /*
  * The program keyroute as scripts see it: arguments, streams and exit statuses. Runs the binary
- * that the environment variable KEYROUTE names (default ./keyroute). No cluster is needed: what goes
- * to the network is refused by port 1 of the loopback.
+ * that the environment variable KEYROUTE names (default ./keyroute). No cluster is needed: what is
+ * sent goes to port 1 of the loopback, where nobody listens.
  */
 #include <check.h>
 #include <errno.h>

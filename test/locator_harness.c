@@ -13,6 +13,7 @@
 #include "lib/proto/hbase.pb-c.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
 
@@ -370,7 +371,8 @@ void world_free(struct world *world)
   ck_assert_ptr_null(world->reads);
   ck_assert_uint_eq(fake_timer_count(), 0);
   kr_locator_free(world->locator);
-  ck_assert_uint_eq(kr_stats_read(world->stats, KR_COUNT_REGISTRY_READS),
+  /* Those that found no memory are counted too. */
+  ck_assert_uint_ge(kr_stats_read(world->stats, KR_COUNT_REGISTRY_READS),
                     (uint64_t)world->root_reads);
   kr_cache_free(world->cache);
   kr_servers_free(world->servers);
@@ -478,6 +480,8 @@ void expect_failed(const struct ask *ask, int code)
 {
   ck_assert_int_eq(ask->done, 1);
   ck_assert_ptr_null(ask->lookup.location);
-  ck_assert_str_eq(keyroute_errname(ask->lookup.failure.code), keyroute_errname(code));
+  ck_assert_msg(ask->lookup.failure.code == code, "%s, not %s: %s",
+                keyroute_errname(ask->lookup.failure.code), keyroute_errname(code),
+                ask->lookup.failure.message);
   ck_assert_str_ne(ask->lookup.failure.message, "");
 }

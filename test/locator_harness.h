@@ -9,6 +9,8 @@
 #include "test/fake_catalog.h"
 #include "test/fake_loop.h"
 
+#include <check.h>
+
 /* A scan under way. Texts are copies, NUL-terminated. */
 struct kr_request {
   struct kr_request *prev, *next;

@@ -103,7 +103,7 @@ static void read_page_of(const char *name)
   read_file(page, path);
   if (strncmp(page, ".so man3/", 9) == 0) {
     page[strcspn(page, "\n")] = '\0';
-    snprintf(path, sizeof(path), "doc/man/%s", page + 9);
+    snprintf(path, sizeof(path), "doc/man/%.200s", page + 9);
     read_file(page, path);
   }
 }

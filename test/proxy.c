@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,11 +14,13 @@
 
 struct pair {
   int client, server; /* -1 = free */
+  int sent;           /* how often the client has */
 };
 
 struct proxy {
   pthread_t thread;
   pthread_mutex_t lock;
+  pthread_cond_t seen; /* changed is false again */
   int listener;
   int port, target;
   enum proxy_mode mode; /* these: under the lock */
@@ -71,7 +74,8 @@ static void take(struct proxy *proxy, enum proxy_mode mode)
       continue;
     }
     pair->client = client;
-    if (mode == PROXY_PASS) {
+    pair->sent = 0;
+    if (mode != PROXY_STALL) {
       pair->server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
       if (connect(pair->server, (struct sockaddr *)&address, sizeof(address)) != 0) {
         drop(pair);
@@ -82,11 +86,27 @@ static void take(struct proxy *proxy, enum proxy_mode mode)
   close(client);
 }
 
-static bool relay(int from, int to)
+/* A ConnectRequest with a session id in it (length, version, zxid, timeout, id): another id. */
+static void forget_session(char *bytes, ssize_t len)
+{
+  static const char none[8];
+
+  if (len >= 28 && memcmp(bytes + 20, none, sizeof(none)) != 0) {
+    bytes[27] = (char)(bytes[27] ^ 0x55);
+  }
+}
+
+static bool relay(int from, int to, enum proxy_mode mode, int *sent)
 {
   char bytes[4096];
   ssize_t len = recv(from, bytes, sizeof(bytes), MSG_DONTWAIT);
 
+  if (sent != NULL && (*sent)++ == 0 && mode == PROXY_FORGET) {
+    forget_session(bytes, len);
+  }
+  if (sent != NULL && *sent > 1 && mode == PROXY_FLAP) {
+    return false;
+  }
   return len > 0 && send(to, bytes, (size_t)len, MSG_NOSIGNAL) == len;
 }
 
@@ -96,7 +116,7 @@ static void turn(struct proxy *proxy, enum proxy_mode mode)
 
   slots[0] = (struct pollfd){proxy->listener, POLLIN, 0};
   for (int i = 0; i < PAIRS; i++) {
-    bool open = mode == PROXY_PASS && proxy->pairs[i].server >= 0;
+    bool open = mode != PROXY_STALL && proxy->pairs[i].server >= 0;
     slots[1 + 2 * i] = (struct pollfd){open ? proxy->pairs[i].client : -1, POLLIN, 0};
     slots[2 + 2 * i] = (struct pollfd){open ? proxy->pairs[i].server : -1, POLLIN, 0};
   }
@@ -105,8 +125,8 @@ static void turn(struct proxy *proxy, enum proxy_mode mode)
   }
   for (int i = 0; i < PAIRS; i++) {
     struct pair *pair = &proxy->pairs[i];
-    if ((slots[1 + 2 * i].revents != 0 && !relay(pair->client, pair->server)) ||
-        (slots[2 + 2 * i].revents != 0 && !relay(pair->server, pair->client))) {
+    if ((slots[1 + 2 * i].revents != 0 && !relay(pair->client, pair->server, mode, &pair->sent)) ||
+        (slots[2 + 2 * i].revents != 0 && !relay(pair->server, pair->client, mode, NULL))) {
       drop(pair);
     }
   }
@@ -125,6 +145,7 @@ static void *run(void *arg)
     bool changed = proxy->changed;
     enum proxy_mode mode = proxy->mode;
     proxy->changed = false;
+    pthread_cond_broadcast(&proxy->seen);
     pthread_mutex_unlock(&proxy->lock);
     if (stop || (changed && mode != PROXY_STALL)) {
       drop_all(proxy);
@@ -147,8 +168,9 @@ struct proxy *proxy_start(int target_port)
   }
   proxy->target = target_port;
   pthread_mutex_init(&proxy->lock, NULL);
+  pthread_cond_init(&proxy->seen, NULL);
   for (int i = 0; i < PAIRS; i++) {
-    proxy->pairs[i] = (struct pair){-1, -1};
+    proxy->pairs[i] = (struct pair){-1, -1, 0};
   }
   proxy->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (bind(proxy->listener, (struct sockaddr *)&address, len) != 0 ||
@@ -171,6 +193,9 @@ void proxy_set(struct proxy *proxy, enum proxy_mode mode)
   pthread_mutex_lock(&proxy->lock);
   proxy->mode = mode;
   proxy->changed = true;
+  while (proxy->changed) {
+    pthread_cond_wait(&proxy->seen, &proxy->lock);
+  }
   pthread_mutex_unlock(&proxy->lock);
 }
 
@@ -189,6 +214,7 @@ void proxy_stop(struct proxy *proxy)
   pthread_mutex_unlock(&proxy->lock);
   pthread_join(proxy->thread, NULL);
   close(proxy->listener);
+  pthread_cond_destroy(&proxy->seen);
   pthread_mutex_destroy(&proxy->lock);
   free(proxy);
 }

@@ -5,14 +5,16 @@
 struct proxy;
 
 enum proxy_mode {
-  PROXY_PASS,  /* bytes go both ways */
-  PROXY_STALL, /* connections are taken and kept, no byte moves */
-  PROXY_CLOSE  /* connections are taken and closed at once */
+  PROXY_PASS,   /* bytes go both ways */
+  PROXY_STALL,  /* connections are taken and kept, no byte moves */
+  PROXY_CLOSE,  /* connections are taken and closed at once */
+  PROXY_FORGET, /* as PASS, but a ZooKeeper session that comes back is not known any more */
+  PROXY_FLAP    /* as PASS, but a connection ends when the client sends for the second time */
 };
 
 struct proxy *proxy_start(int target_port);
 int proxy_port(const struct proxy *proxy);
-/* Changing to PROXY_PASS or PROXY_CLOSE ends the connections there are. */
+/* In force when it returns. Changing to anything but PROXY_STALL ends the connections there are. */
 void proxy_set(struct proxy *proxy, enum proxy_mode mode);
 int proxy_accepted(struct proxy *proxy); /* connections taken so far */
 void proxy_stop(struct proxy *proxy);

@@ -540,6 +540,55 @@ END_TEST
 
 START_TEST(test_registry_zookeeper__s075_an_expired_session_is_replaced_and_watched_again)
 {
+  open_through_proxy();
+  struct answer before = read_once(PATIENCE_MS);
+  int threads = thread_count();
+  struct read_handle *waiting[8];
+
+  proxy_set(proxy, PROXY_FORGET);
+  for (int i = 0; i < 8; i++) {
+    waiting[i] = harness_start(loop, registry, PATIENCE_MS);
+  }
+  for (int i = 0; i < 8; i++) {
+    struct answer answer = harness_await(waiting[i], PATIENCE_MS);
+    expect_value(&answer, "here");
+    ck_assert_int_lt(answer.took_us, 2000000);
+    harness_forget(waiting[i]);
+  }
+  bool reported = await_changes(1);
+  int seen = changes;
+  zookeeper_set(server, "/hbase/meta-region-server", "there");
+
+  expect_value(&before, "here");
+  ck_assert(reported);
+  ck_assert(await_changes(seen + 1));
+  ck_assert_uint_ge(counters.sessions, 2);
+  ck_assert_int_eq(thread_count(), threads);
+}
+END_TEST
+
+START_TEST(test_registry_zookeeper__a_server_that_closes_each_session_is_told_and_not_hammered)
+{
+  open_through_proxy();
+  proxy_set(proxy, PROXY_FLAP);
+  struct answer first = read_once(3000);
+
+  int64_t until_us = kr_clock_us() + 5000000;
+  while (kr_clock_us() < until_us) {
+    read_once(3000);
+  }
+  int accepted = proxy_accepted(proxy);
+  proxy_set(proxy, PROXY_PASS);
+  struct answer last = read_until_good(3000);
+
+  expect_failure(&first, KEYROUTE_E_BOOTSTRAP, "closes the connection before it answers");
+  ck_assert_int_lt(accepted, 60);
+  expect_value(&last, "here");
+}
+END_TEST
+
+START_TEST(test_registry_zookeeper__a_session_that_dies_in_a_silent_outage_is_replaced)
+{
   settings.session_timeout_ms = 1000;
   open_through_proxy();
   struct answer before = read_once(PATIENCE_MS);
@@ -995,6 +1044,10 @@ static void add_with_znode(Suite *suite)
                  test_registry_zookeeper__an_idle_session_ends_and_the_next_read_makes_another);
   tcase_add_test(tcase,
                  test_registry_zookeeper__s075_an_expired_session_is_replaced_and_watched_again);
+  tcase_add_test(
+      tcase, test_registry_zookeeper__a_server_that_closes_each_session_is_told_and_not_hammered);
+  tcase_add_test(tcase,
+                 test_registry_zookeeper__a_session_that_dies_in_a_silent_outage_is_replaced);
   tcase_add_test(tcase, test_registry_zookeeper__a_server_that_hangs_is_left_after_one_read);
   tcase_add_test(tcase, test_registry_zookeeper__a_dead_address_does_not_hold_up_the_others);
   tcase_add_test(

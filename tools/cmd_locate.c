@@ -1,7 +1,7 @@
 /*
  * keyroute locate: which server holds these rows?
  *
- * First everything that can be wrong with the command line is found out (parse_line, configure,
+ * First everything that can be wrong with the command line is found out (line_parse, configure,
  * check_rows): that is exit status 2, and nothing has been sent to anybody by then. Then rows are
  * looked up (look_up_all).
  *
@@ -17,7 +17,6 @@
  *     is answered, and the exit status is 2 in the end.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,296 +24,9 @@
 
 #include "keyroute/keyroute.h"
 #include "tools/cli.h"
+#include "tools/line.h"
 #include "tools/output.h"
 #include "tools/rows.h"
-
-/* ---- The command line ----------------------------------------------------------------------- */
-
-enum {
-  OPTION_BEFORE = 256,
-  OPTION_AFTER,
-  OPTION_REPLICA,
-  OPTION_REFRESH,
-  OPTION_CACHE_ONLY,
-  OPTION_DEADLINE,
-  OPTION_JOBS,
-  OPTION_ROWS_FROM,
-  OPTION_HEX,
-  OPTION_TRACE
-};
-
-/* An option: from this table come what getopt_long is told, --help, and, by test/man_test.c, the
- * list in keyroute(1). */
-struct option_row {
-  int key; /* the short option, where that is a character */
-  const char *name;
-  const char *argument;
-  const char *help;
-};
-
-static const struct option_row option_rows[] = {
-    {'z', "zookeeper", "HOST:PORT[,...][/CHROOT]", "the ensemble; else from the configuration"},
-    {'c', "config", "FILE", "an hbase-site.xml, instead of $HBASE_CONF_DIR/hbase-site.xml"},
-    {'D', NULL, "NAME=VALUE", "any property, see libkeyroute(3); beats the file"},
-    {'l', "layout", "auto|meta|root|range", "how many tiers the catalog has; auto finds out"},
-    {OPTION_BEFORE, "before", NULL, "locate the region before the row"},
-    {OPTION_AFTER, "after", NULL, "locate the region of the first key after the row"},
-    {OPTION_REPLICA, "replica", "N|all", "that replica (default 0), or every one"},
-    {OPTION_REFRESH, "refresh", NULL, "read the catalog for every row, whatever the cache has"},
-    {OPTION_CACHE_ONLY, "cache-only", NULL, "answer from the cache or not at all"},
-    {OPTION_DEADLINE, "deadline", "MS", "for each row, everything included (default 30000)"},
-    {OPTION_JOBS, "jobs", "N", "look up N rows at once (default 1); they print in order"},
-    {OPTION_ROWS_FROM, "rows-from", "FILE", "one row a line, instead of ROW...; - is stdin"},
-    {OPTION_HEX, "hex", NULL, "read and write rows and keys as plain hexadecimal"},
-    {'o', "output", "table|json", "table for people (default), json for programs"},
-    {OPTION_TRACE, "trace", NULL, "add the steps that led to each answer, with times"},
-    {'v', "verbose", NULL, "the library's log on stderr; twice: all of it"},
-    {'q', "quiet", NULL, "no line on stderr for a row that was not found"},
-    {'h', "help", NULL, "print this help and exit"},
-    {'V', "version", NULL, "print the version and exit"},
-};
-enum { OPTION_ROWS = sizeof(option_rows) / sizeof(option_rows[0]) };
-
-/* A property to be set, in the order of the command line. */
-struct setting {
-  char *name;
-  char *value;
-};
-
-/* What the command line says. */
-struct line {
-  struct output output;
-  struct keyroute_call call;
-  const char **configs;
-  size_t config_count;
-  struct setting *settings;
-  size_t setting_count;
-  const char *rows_from;
-  const char *table;
-  char **rows;
-  size_t row_count;
-  long long jobs;
-  int verbose;
-  bool quiet;
-};
-
-static void print_help(void)
-{
-  puts("Usage: keyroute locate [OPTION]... TABLE ROW...\n"
-       "Tell which server holds these rows of a table.\n"
-       "\n"
-       "Rows are written as HBase writes them: printable ASCII as it is, everything else, and\n"
-       "the backslash itself, as \\xHH. An empty ROW is the first row. -- ends the options.\n"
-       "\n"
-       "Options:");
-  for (int i = 0; i < OPTION_ROWS; i++) {
-    const struct option_row *row = &option_rows[i];
-    char left[80] = "";
-
-    if (row->key < 256 && row->name != NULL) {
-      snprintf(left, sizeof(left), "-%c, --%s", row->key, row->name);
-    } else if (row->name != NULL) {
-      snprintf(left, sizeof(left), "    --%s", row->name);
-    } else {
-      snprintf(left, sizeof(left), "-%c", row->key);
-    }
-    if (row->argument != NULL) {
-      snprintf(left + strlen(left), sizeof(left) - strlen(left), " %s", row->argument);
-    }
-    printf(strlen(left) > 26 ? "  %s\n%30s%s\n" : "  %-26s%.0s  %s\n", left, "", row->help);
-  }
-  puts("\n"
-       "Exit status: 0 all found, 1 some not found, 2 wrong usage, 3 nothing could be asked.");
-}
-
-static int fail_usage(const char *text, const char *about)
-{
-  cli_complain("%s%s. Try 'keyroute locate --help'.", text, about);
-  return CLI_USAGE;
-}
-
-static void add_setting(struct line *line, const char *name, size_t name_len, const char *value)
-{
-  size_t size = (line->setting_count + 1) * sizeof(*line->settings);
-  char *copy = cli_copy(name);
-
-  copy[name_len] = '\0';
-  line->settings = cli_realloc(line->settings, size);
-  line->settings[line->setting_count++] = (struct setting){copy, cli_copy(value)};
-}
-
-/* Options whose argument is looked at. Returns an exit status, or -1 for go on. */
-static int read_argument(struct line *line, int key, const char *argument)
-{
-  const char *equals;
-  long long number = 0;
-
-  switch (key) {
-  case 'D':
-    equals = strchr(argument, '=');
-    if (equals == NULL || equals == argument) {
-      return fail_usage("-D takes NAME=VALUE, not ", argument);
-    }
-    add_setting(line, argument, (size_t)(equals - argument), equals + 1);
-    return -1;
-  case OPTION_REPLICA:
-    line->output.all_replicas = strcmp(argument, "all") == 0;
-    if (!line->output.all_replicas && !cli_number(&number, argument, 0, 254)) {
-      return fail_usage("--replica takes 0 to 254 or all, not ", argument);
-    }
-    line->output.replica = (int)number;
-    line->call.replica = line->output.all_replicas ? KEYROUTE_REPLICA_ANY : (int)number;
-    return -1;
-  case OPTION_DEADLINE:
-    if (!cli_number(&number, argument, 1, 86400000)) {
-      return fail_usage("--deadline takes 1 to 86400000 ms, not ", argument);
-    }
-    line->call.deadline_ms = number;
-    return -1;
-  case OPTION_JOBS:
-    return cli_number(&line->jobs, argument, 1, 1024)
-               ? -1
-               : fail_usage("--jobs takes 1 to 1024, not ", argument);
-  default:
-    line->output.json = strcmp(argument, "json") == 0;
-    return line->output.json || strcmp(argument, "table") == 0
-               ? -1
-               : fail_usage("--output takes table or json, not ", argument);
-  }
-}
-
-/* One option. Returns an exit status, or -1 for go on. */
-static int read_option(struct line *line, int key, const char *argument)
-{
-  switch (key) {
-  case 'z':
-    add_setting(line, "hbase.zookeeper.quorum", strlen("hbase.zookeeper.quorum"), argument);
-    return -1;
-  case 'l':
-    add_setting(line, "keyroute.layout", strlen("keyroute.layout"), argument);
-    return -1;
-  case 'c':
-    line->configs =
-        cli_realloc(line->configs, (line->config_count + 1) * sizeof(*line->configs));
-    line->configs[line->config_count++] = argument;
-    return -1;
-  case OPTION_BEFORE:
-    line->call.flags |= KEYROUTE_BEFORE;
-    return -1;
-  case OPTION_AFTER:
-    line->call.flags |= KEYROUTE_AFTER;
-    return -1;
-  case OPTION_REFRESH:
-    line->call.flags |= KEYROUTE_REFRESH;
-    return -1;
-  case OPTION_CACHE_ONLY:
-    line->call.flags |= KEYROUTE_CACHE_ONLY;
-    return -1;
-  case OPTION_TRACE:
-    line->call.flags |= KEYROUTE_TRACE;
-    line->output.trace = true;
-    return -1;
-  case OPTION_HEX:
-    line->output.hex = true;
-    return -1;
-  case OPTION_ROWS_FROM:
-    line->rows_from = argument;
-    return -1;
-  case 'v':
-    line->verbose++;
-    return -1;
-  case 'q':
-    line->quiet = true;
-    return -1;
-  case 'h':
-    print_help();
-    return CLI_FOUND;
-  case 'V':
-    printf("keyroute %s\n", keyroute_version());
-    return CLI_FOUND;
-  default:
-    return read_argument(line, key, argument);
-  }
-}
-
-/* What contradicts itself, or is missing, once all options are read. */
-static int check_line(const struct line *line)
-{
-  const unsigned both_ways = KEYROUTE_BEFORE | KEYROUTE_AFTER;
-  const unsigned both_uses = KEYROUTE_REFRESH | KEYROUTE_CACHE_ONLY;
-
-  if ((line->call.flags & both_ways) == both_ways) {
-    return fail_usage("--before and --after", " exclude each other");
-  }
-  if ((line->call.flags & both_uses) == both_uses) {
-    return fail_usage("--refresh and --cache-only", " exclude each other");
-  }
-  if (line->table == NULL) {
-    return fail_usage("no TABLE", " is given");
-  }
-  if (line->rows_from != NULL && line->row_count > 0) {
-    return fail_usage("ROW... and --rows-from", " exclude each other");
-  }
-  if (line->rows_from == NULL && line->row_count == 0) {
-    return fail_usage("no ROW", " is given");
-  }
-  return -1;
-}
-
-/* getopt's own messages would name the program as it was called; these are ours. */
-static int fail_option(int result, char **argv)
-{
-  char letter[3] = {'-', (char)optopt, '\0'};
-  const char *word = optopt > 0 && optopt < 256 ? letter : argv[optind - 1];
-
-  return fail_usage(result == ':' ? "an argument is missing to " : "no such option: ", word);
-}
-
-/* Returns an exit status, or -1 for go on. */
-static int parse_line(struct line *line, int argc, char **argv)
-{
-  struct option names[OPTION_ROWS + 1] = {0};
-  char letters[2 * OPTION_ROWS + 2] = ":";
-  int status = -1;
-
-  for (int i = 0, next = 0; i < OPTION_ROWS; i++) {
-    const struct option_row *row = &option_rows[i];
-    int has_argument = row->argument != NULL ? required_argument : no_argument;
-
-    if (row->name != NULL) {
-      names[next++] = (struct option){row->name, has_argument, NULL, row->key};
-    }
-    if (row->key < 256) {
-      size_t len = strlen(letters);
-
-      letters[len] = (char)row->key;
-      letters[len + 1] = has_argument == required_argument ? ':' : '\0';
-    }
-  }
-  opterr = 0;
-  for (int key; status == -1 && (key = getopt_long(argc, argv, letters, names, NULL)) != -1;) {
-    status = key == '?' || key == ':' ? fail_option(key, argv) : read_option(line, key, optarg);
-  }
-  if (status != -1) {
-    return status;
-  }
-  if (optind < argc) {
-    line->table = argv[optind];
-    line->rows = argv + optind + 1;
-    line->row_count = (size_t)(argc - optind - 1);
-  }
-  return check_line(line);
-}
-
-static void free_line(struct line *line)
-{
-  for (size_t i = 0; i < line->setting_count; i++) {
-    free(line->settings[i].name);
-    free(line->settings[i].value);
-  }
-  free(line->settings);
-  free(line->configs);
-}
 
 /* ---- Configuration -------------------------------------------------------------------------- */
 
@@ -714,11 +426,11 @@ static int run_line(struct line *line)
 int cmd_locate(int argc, char **argv)
 {
   struct line line = {.call = KEYROUTE_CALL_INIT, .jobs = 1};
-  int status = parse_line(&line, argc, argv);
+  int status = line_parse(&line, argc, argv);
 
   if (status == -1) {
     status = run_line(&line);
   }
-  free_line(&line);
+  line_free(&line);
   return status;
 }

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# From the shell to the first answer: one `keyroute locate` against one run of the Java client, as
+# whole processes on one running HBase, in turn.
+#
+#   test/bench/process.sh [ROUNDS]
+set -euo pipefail
+top=$(cd "$(dirname "$0")/../.." && pwd)
+cd "$top"
+rounds=${1:-11}
+tools/build.sh build >&2
+gcc -O2 -Wall -Wextra -o build/process_bench test/bench/process_bench.c
+
+coproc CLUSTER { exec test/cluster/run.sh; }
+cluster_pid=$CLUSTER_PID
+exec 7>&"${CLUSTER[1]}" 8<&"${CLUSTER[0]}"
+eval "exec ${CLUSTER[1]}>&-"
+trap 'exec 7>&-; wait "$cluster_pid" 2>/dev/null || true' EXIT
+answer() {
+  local line
+  while IFS= read -r -t 900 line <&8; do
+    case $line in READY* | OK*) echo "$line"; return 0 ;; ERR*) echo "$line" >&2; return 1 ;; esac
+  done
+  return 1
+}
+ready=$(answer)
+zookeeper=${ready#*zookeeper=}
+zookeeper=${zookeeper%% *}
+echo 'create t d h l p t' >&7
+answer >/dev/null
+# The installed program, not libtool's wrapper of it.
+make -s -C build install DESTDIR="$top/build/root" >/dev/null
+export LD_LIBRARY_PATH=$top/build/root/usr/local/lib
+build/process_bench "$rounds" \
+  "$top/build/root/usr/local/bin/keyroute locate -z $zookeeper t kiwi" \
+  "test/cluster/run.sh --locate $zookeeper t kiwi 2>/dev/null"

@@ -1,0 +1,1252 @@
+/*
+ * The cache: what a store may replace, what a hit may give out, and who holds what.
+ *
+ * The random runs print their seed; KR_TEST_SEED=N repeats one.
+ */
+#include "lib/cache.h"
+
+#include "test/failing_mem.h"
+#include "test/made_location.h"
+
+#include <check.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* ---- A cache with all it needs ---- */
+
+struct fixture {
+  struct kr_mem *mem;
+  struct kr_stats *stats;
+  struct kr_cache *cache;
+  struct kr_servers *servers;
+  struct keyroute_table *table; /* "t" */
+};
+
+static struct fixture fixture_new(void)
+{
+  struct fixture fixture = {.mem = failing_mem_new()};
+
+  fixture.stats = kr_stats_new(fixture.mem);
+  fixture.cache = kr_cache_new(fixture.mem, fixture.stats);
+  fixture.servers = kr_servers_new(fixture.mem);
+  fixture.table = kr_cache_table(fixture.cache, keyroute_string("t"));
+  ck_assert_ptr_nonnull(fixture.table);
+  return fixture;
+}
+
+static void fixture_free(struct fixture *fixture)
+{
+  if (fixture->table != NULL) {
+    kr_table_release(fixture->table);
+  }
+  kr_cache_free(fixture->cache);
+  kr_servers_free(fixture->servers);
+  kr_stats_free(fixture->stats);
+  kr_rcu_barrier();
+  failing_mem_done(fixture->mem);
+}
+
+static struct keyroute_location *made(struct fixture *fixture, const char *start, const char *end,
+                                      int64_t id, int64_t start_code, int64_t seqnum)
+{
+  struct made parts = {"t", start, end, id, "h", 1, start_code, seqnum};
+  struct keyroute_location *location = make_location(fixture->mem, fixture->servers, &parts);
+
+  ck_assert_ptr_nonnull(location);
+  return location;
+}
+
+/* Store what a read sent at a logical time found; true if that very location was kept. */
+static bool store_sent(struct fixture *fixture, struct keyroute_location *location, uint64_t sent)
+{
+  struct keyroute_location *kept = NULL;
+
+  ck_assert_int_eq(kr_cache_store(fixture->cache, fixture->table, location, sent, &kept), 0);
+  ck_assert_ptr_nonnull(kept);
+  bool same = kept == location && location->stored > 0;
+
+  keyroute_location_release(kept);
+  keyroute_location_release(location);
+  return same;
+}
+
+/* Store what a read sent now found. */
+static void store(struct fixture *fixture, const char *start, const char *end, int64_t id)
+{
+  store_sent(fixture, made(fixture, start, end, id, 1, 2), kr_cache_tick(fixture->cache));
+}
+
+/* The id of the live region that covers a row; 0 = a miss. */
+static int64_t find_at(const struct fixture *fixture, const char *row, enum kr_position position)
+{
+  kr_rcu_read_begin();
+  struct keyroute_location *location =
+      kr_table_find(fixture->table, keyroute_string(row), position);
+  int64_t id = location != NULL ? keyroute_location_region_id(location) : 0;
+
+  kr_rcu_read_end();
+  return id;
+}
+
+static int64_t find(const struct fixture *fixture, const char *row)
+{
+  return find_at(fixture, row, KR_AT);
+}
+
+static size_t region_count(const struct fixture *fixture)
+{
+  return kr_cache_size(fixture->cache).regions;
+}
+
+/* ---- Finding ---- */
+
+START_TEST(test_cache__empty_end_key_covers_last_row)
+{
+  struct fixture fixture = fixture_new();
+
+  store(&fixture, "m", "", 1);
+
+  ck_assert_int_eq(find(&fixture, "m"), 1);
+  ck_assert_int_eq(find(&fixture, "\xff\xff\xff"), 1);
+  ck_assert_int_eq(find(&fixture, "l"), 0);
+  ck_assert_int_eq(find(&fixture, ""), 0);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_cache__end_key_is_exclusive_and_gaps_are_misses)
+{
+  struct fixture fixture = fixture_new();
+
+  store(&fixture, "a", "c", 1);
+  store(&fixture, "d", "f", 2);
+
+  ck_assert_int_eq(find(&fixture, "bzz"), 1);
+  ck_assert_int_eq(find(&fixture, "c"), 0);
+  ck_assert_int_eq(find(&fixture, "czz"), 0);
+  ck_assert_int_eq(find(&fixture, "d"), 2);
+  ck_assert_int_eq(find(&fixture, "f"), 0);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_s015_before_a_start_key_is_the_region_below)
+{
+  struct fixture fixture = fixture_new();
+
+  store(&fixture, "", "G", 1);
+  store(&fixture, "G", "M", 2);
+  store(&fixture, "M", "", 3);
+
+  ck_assert_int_eq(find(&fixture, "G"), 2);
+  ck_assert_int_eq(find_at(&fixture, "G", KR_BEFORE), 1);
+  ck_assert_int_eq(find_at(&fixture, "H", KR_BEFORE), 2);
+  ck_assert_int_eq(find_at(&fixture, "", KR_BEFORE), 3);
+  ck_assert_int_eq(find(&fixture, "\x01"), 1);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_cache__many_rows_at_once_are_found_as_one_by_one)
+{
+  struct fixture fixture = fixture_new();
+  enum { COUNT = 70 };
+  struct keyroute_bytes rows[COUNT];
+  const struct keyroute_location *found[COUNT];
+  static const char *const keys[] = {"", "a", "c", "czz", "d", "x", "\xff"};
+
+  store(&fixture, "a", "c", 1);
+  store(&fixture, "d", "", 2);
+  for (int i = 0; i < COUNT; i++) {
+    rows[i] = keyroute_string(keys[i % 7]);
+  }
+
+  kr_rcu_read_begin();
+  kr_table_find_many(fixture.table, found, rows, COUNT);
+  for (int i = 0; i < COUNT; i++) {
+    ck_assert_ptr_eq(found[i], kr_table_find(fixture.table, rows[i], KR_AT));
+  }
+  kr_rcu_read_end();
+
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_cache__floor_sees_retired_regions_too)
+{
+  struct fixture fixture = fixture_new();
+  struct kr_cache_filter all = {0};
+
+  store(&fixture, "a", "c", 1);
+  kr_cache_retire(fixture.cache, &all);
+
+  kr_rcu_read_begin();
+  ck_assert_ptr_nonnull(kr_table_floor(fixture.table, keyroute_string("b")));
+  ck_assert_ptr_null(kr_table_floor(fixture.table, keyroute_string("")));
+  kr_rcu_read_end();
+  ck_assert_int_eq(find(&fixture, "b"), 0);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_cache__hit_marks_the_region_as_touched)
+{
+  struct fixture fixture = fixture_new();
+
+  store(&fixture, "a", "c", 1);
+  kr_rcu_read_begin();
+  struct keyroute_location *location =
+      keyroute_location_ref(kr_table_floor(fixture.table, keyroute_string("b")));
+
+  kr_rcu_read_end();
+  ck_assert(!location->touched);
+  find(&fixture, "x");
+  ck_assert(!location->touched);
+  find(&fixture, "b");
+
+  ck_assert(location->touched);
+  keyroute_location_release(location);
+  fixture_free(&fixture);
+}
+END_TEST
+
+/* ---- What a store may replace ---- */
+
+START_TEST(test_cache__equal_region_stays_the_object_it_was)
+{
+  struct fixture fixture = fixture_new();
+  struct keyroute_location *first = made(&fixture, "", "", 1, 1, 2);
+  struct keyroute_location *second = made(&fixture, "", "", 1, 1, 2);
+  struct keyroute_location *kept_first, *kept_second;
+
+  kr_cache_store(fixture.cache, fixture.table, first, kr_cache_tick(fixture.cache), &kept_first);
+  uint64_t stored = first->stored;
+
+  kr_cache_store(fixture.cache, fixture.table, second, kr_cache_tick(fixture.cache),
+                 &kept_second);
+
+  ck_assert_ptr_eq(kept_first, first);
+  ck_assert_ptr_eq(kept_second, first);
+  ck_assert_uint_gt(first->stored, stored);
+  ck_assert_uint_eq(kr_stats_read(fixture.stats, KR_COUNT_EVICTIONS), 0);
+  keyroute_location_release(kept_first);
+  keyroute_location_release(kept_second);
+  keyroute_location_release(first);
+  keyroute_location_release(second);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_cache__retired_equal_region_is_replaced_by_a_new_object)
+{
+  struct fixture fixture = fixture_new();
+  struct keyroute_location *second = made(&fixture, "", "", 1, 1, 2);
+  struct kr_cache_filter all = {0};
+
+  store(&fixture, "", "", 1);
+  kr_cache_retire(fixture.cache, &all);
+  ck_assert_int_eq(find(&fixture, "a"), 0);
+
+  ck_assert(store_sent(&fixture, second, 0));
+
+  ck_assert_int_eq(find(&fixture, "a"), 1);
+  ck_assert_uint_eq(region_count(&fixture), 1);
+  fixture_free(&fixture);
+}
+END_TEST
+
+/* The start code of the server that a row's region is said to be on. */
+static int64_t start_code_of(const struct fixture *fixture, const char *row)
+{
+  kr_rcu_read_begin();
+  int64_t code = keyroute_location_start_code(
+      kr_table_find(fixture->table, keyroute_string(row), KR_AT), 0);
+
+  kr_rcu_read_end();
+  return code;
+}
+
+START_TEST(test_s022_lower_sequence_number_does_not_replace_the_same_region)
+{
+  struct fixture fixture = fixture_new();
+  uint64_t early = kr_cache_tick(fixture.cache);
+
+  store_sent(&fixture, made(&fixture, "", "", 1, 100, 10), early);
+  store_sent(&fixture, made(&fixture, "", "", 1, 50, 5), kr_cache_tick(fixture.cache));
+  ck_assert_int_eq(start_code_of(&fixture, "a"), 100);
+  store_sent(&fixture, made(&fixture, "", "", 1, 200, 11), early);
+
+  ck_assert_int_eq(start_code_of(&fixture, "a"), 200);
+  ck_assert_uint_eq(region_count(&fixture), 1);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_cache__equal_sequence_number_lets_the_new_server_in)
+{
+  struct fixture fixture = fixture_new();
+
+  store_sent(&fixture, made(&fixture, "", "", 1, 100, 10), kr_cache_tick(fixture.cache));
+  store_sent(&fixture, made(&fixture, "", "", 1, 200, 10), kr_cache_tick(fixture.cache));
+
+  ck_assert_int_eq(start_code_of(&fixture, "a"), 200);
+  fixture_free(&fixture);
+}
+END_TEST
+
+/* A region with two replicas; code 0 = on no server. */
+static struct keyroute_location *made_two(struct fixture *fixture, int64_t first_code,
+                                          int64_t first_seqnum, int64_t second_code,
+                                          int64_t second_seqnum)
+{
+  struct made made = {"t", "", "", 1, NULL, 0, 0, 0};
+  struct keyroute_bytes host = keyroute_string("h");
+  struct kr_replica replicas[2] = {{NULL, first_seqnum}, {NULL, second_seqnum}};
+  char name[128];
+  size_t len = made_name(name, sizeof(name), &made);
+
+  if (first_code != 0) {
+    replicas[0].server = kr_servers_get(fixture->servers, host, 1, first_code);
+  }
+  if (second_code != 0) {
+    replicas[1].server = kr_servers_get(fixture->servers, host, 1, second_code);
+  }
+  struct kr_location_parts parts = {
+      .name = kr_bytes(name, len),
+      .table_len = 1,
+      .encoded = kr_bytes(name + len - 33, 32),
+      .region_id = 1,
+      .replicas = replicas,
+      .replica_count = 2,
+  };
+  struct keyroute_location *location = kr_location_new(fixture->mem, &parts);
+
+  kr_server_unref(replicas[0].server);
+  kr_server_unref(replicas[1].server);
+  ck_assert_ptr_nonnull(location);
+  return location;
+}
+
+static int64_t replica_code(const struct fixture *fixture, int replica)
+{
+  kr_rcu_read_begin();
+  int64_t code = keyroute_location_start_code(
+      kr_table_find(fixture->table, keyroute_string("a"), KR_AT), replica);
+
+  kr_rcu_read_end();
+  return code;
+}
+
+START_TEST(test_cache__each_replica_keeps_its_own_higher_sequence_number)
+{
+  struct fixture fixture = fixture_new();
+
+  store_sent(&fixture, made_two(&fixture, 10, 5, 20, 9), kr_cache_tick(fixture.cache));
+  store_sent(&fixture, made_two(&fixture, 11, 6, 21, 8), kr_cache_tick(fixture.cache));
+
+  ck_assert_int_eq(replica_code(&fixture, 0), 11);
+  ck_assert_int_eq(replica_code(&fixture, 1), 20);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_cache__later_read_without_a_replica_takes_it_away)
+{
+  struct fixture fixture = fixture_new();
+  uint64_t early = kr_cache_tick(fixture.cache);
+
+  store_sent(&fixture, made_two(&fixture, 10, 5, 20, 9), kr_cache_tick(fixture.cache));
+  store_sent(&fixture, made_two(&fixture, 10, 5, 0, -1), early);
+  ck_assert_int_eq(replica_code(&fixture, 1), 20);
+  store_sent(&fixture, made_two(&fixture, 10, 5, 0, -1), kr_cache_tick(fixture.cache));
+
+  ck_assert_int_eq(replica_code(&fixture, 1), 0);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_s057_fewer_replicas_are_believed)
+{
+  struct fixture fixture = fixture_new();
+
+  store_sent(&fixture, made_two(&fixture, 10, 5, 20, 9), kr_cache_tick(fixture.cache));
+  store_sent(&fixture, made(&fixture, "", "", 1, 10, 5), kr_cache_tick(fixture.cache));
+
+  ck_assert_int_eq(replica_code(&fixture, 1), 0);
+  ck_assert_int_eq(replica_code(&fixture, 0), 10);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_s026_table_made_again_keeps_no_replica_of_the_old_one)
+{
+  struct fixture fixture = fixture_new();
+
+  store_sent(&fixture, made_two(&fixture, 10, 5, 20, 9), kr_cache_tick(fixture.cache));
+  store_sent(&fixture, made(&fixture, "", "", 200, 30, 2), kr_cache_tick(fixture.cache));
+
+  ck_assert_int_eq(find(&fixture, "a"), 200);
+  ck_assert_int_eq(replica_code(&fixture, 0), 30);
+  ck_assert_int_eq(replica_code(&fixture, 1), 0);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_s016_merge_hides_no_old_inner_region)
+{
+  struct fixture fixture = fixture_new();
+
+  store(&fixture, "", "2", 100);
+  store(&fixture, "2", "5", 101);
+  store(&fixture, "5", "", 102);
+  store(&fixture, "", "", 200);
+
+  ck_assert_int_eq(find(&fixture, "6"), 200);
+  ck_assert_int_eq(find(&fixture, "3"), 200);
+  ck_assert_uint_eq(region_count(&fixture), 1);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_s017_ten_thousand_merged_regions_leave_nothing)
+{
+  struct fixture fixture = fixture_new();
+
+  for (int i = 0; i < 10000; i++) {
+    char start[16], end[16];
+
+    snprintf(start, sizeof(start), "%04d", i);
+    snprintf(end, sizeof(end), "%04d", i + 1);
+    store(&fixture, i == 0 ? "" : start, i == 9999 ? "" : end, 100 + i);
+  }
+  ck_assert_uint_eq(region_count(&fixture), 10000);
+  store(&fixture, "", "", 50000);
+
+  ck_assert_uint_eq(region_count(&fixture), 1);
+  ck_assert_int_eq(find(&fixture, "9999x"), 50000);
+  ck_assert_uint_eq(kr_stats_read(fixture.stats, KR_COUNT_EVICTIONS), 10000);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_s018_merged_region_replaces_both)
+{
+  struct fixture fixture = fixture_new();
+
+  store(&fixture, "a", "m", 1);
+  store(&fixture, "m", "z", 2);
+  store(&fixture, "a", "z", 3);
+
+  ck_assert_int_eq(find(&fixture, "b"), 3);
+  ck_assert_int_eq(find(&fixture, "y"), 3);
+  ck_assert_uint_eq(region_count(&fixture), 1);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_s019_unbounded_region_overlaps_what_starts_inside_it)
+{
+  struct fixture fixture = fixture_new();
+
+  store(&fixture, "m", "", 100);
+  store(&fixture, "p", "", 200);
+
+  ck_assert_int_eq(find(&fixture, "q"), 200);
+  ck_assert_int_eq(find(&fixture, "n"), 0);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_s020_slow_answer_does_not_put_the_older_region_over_the_younger)
+{
+  struct fixture fixture = fixture_new();
+  uint64_t slow = kr_cache_tick(fixture.cache);
+  uint64_t quick = kr_cache_tick(fixture.cache);
+
+  ck_assert(store_sent(&fixture, made(&fixture, "a", "m", 200, 1, 2), quick));
+  ck_assert(!store_sent(&fixture, made(&fixture, "a", "z", 100, 1, 2), slow));
+
+  ck_assert_int_eq(find(&fixture, "b"), 200);
+  ck_assert_int_eq(find(&fixture, "n"), 0);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_cache__later_read_wins_with_a_smaller_id)
+{
+  struct fixture fixture = fixture_new();
+
+  store(&fixture, "a", "m", 200);
+  store(&fixture, "a", "z", 100);
+
+  ck_assert_int_eq(find(&fixture, "b"), 100);
+  ck_assert_uint_eq(region_count(&fixture), 1);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_cache__reads_that_overlap_in_time_prefer_the_larger_id)
+{
+  struct fixture fixture = fixture_new();
+  uint64_t sent = kr_cache_tick(fixture.cache);
+
+  store_sent(&fixture, made(&fixture, "a", "z", 100, 1, 2), sent);
+  ck_assert(store_sent(&fixture, made(&fixture, "a", "m", 200, 1, 2), sent));
+
+  ck_assert_int_eq(find(&fixture, "b"), 200);
+  ck_assert_int_eq(find(&fixture, "n"), 0);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_cache__newer_region_anywhere_inside_stands_in_the_way)
+{
+  struct fixture fixture = fixture_new();
+  uint64_t sent = kr_cache_tick(fixture.cache);
+
+  store_sent(&fixture, made(&fixture, "b", "c", 50, 1, 2), sent);
+  store_sent(&fixture, made(&fixture, "x", "", 200, 1, 2), sent);
+  ck_assert(!store_sent(&fixture, made(&fixture, "", "", 100, 1, 2), sent));
+
+  ck_assert_int_eq(find(&fixture, "b"), 50);
+  ck_assert_int_eq(find(&fixture, "x"), 200);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_cache__retired_region_stands_in_nobodys_way)
+{
+  struct fixture fixture = fixture_new();
+  uint64_t sent = kr_cache_tick(fixture.cache);
+  struct kr_cache_filter all = {0};
+
+  store_sent(&fixture, made(&fixture, "a", "m", 200, 1, 2), sent);
+  kr_cache_retire(fixture.cache, &all);
+  ck_assert(store_sent(&fixture, made(&fixture, "a", "z", 100, 1, 2), sent));
+
+  ck_assert_int_eq(find(&fixture, "b"), 100);
+  ck_assert_uint_eq(region_count(&fixture), 1);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_s027_table_made_again_replaces_all_old_regions_it_meets)
+{
+  struct fixture fixture = fixture_new();
+
+  store(&fixture, "", "b", 100);
+  store(&fixture, "b", "c", 101);
+  store(&fixture, "c", "", 102);
+  store(&fixture, "", "bb", 200);
+
+  ck_assert_int_eq(find(&fixture, "a"), 200);
+  ck_assert_int_eq(find(&fixture, "b"), 200);
+  ck_assert_int_eq(find(&fixture, "bc"), 0);
+  ck_assert_int_eq(find(&fixture, "d"), 102);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_s046_refresh_of_one_range_leaves_the_others)
+{
+  struct fixture fixture = fixture_new();
+
+  store(&fixture, "a", "c", 1);
+  store(&fixture, "x", "z", 2);
+  store(&fixture, "a", "c", 3);
+
+  ck_assert_int_eq(find(&fixture, "b"), 3);
+  ck_assert_int_eq(find(&fixture, "y"), 2);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_cache__store_without_memory_changes_nothing)
+{
+  struct fixture fixture = fixture_new();
+  struct keyroute_location *fresh = made(&fixture, "a", "z", 9, 1, 2);
+  struct keyroute_location *kept = NULL;
+
+  store(&fixture, "a", "m", 1);
+  store(&fixture, "m", "z", 2);
+  mem_fail(1);
+
+  ck_assert_int_eq(kr_cache_store(fixture.cache, fixture.table, fresh,
+                                  kr_cache_tick(fixture.cache), &kept),
+                   KEYROUTE_E_NO_MEMORY);
+
+  mem_fail(0);
+  ck_assert_ptr_null(kept);
+  ck_assert_int_eq(find(&fixture, "b"), 1);
+  ck_assert_int_eq(find(&fixture, "n"), 2);
+  ck_assert_uint_eq(region_count(&fixture), 2);
+  keyroute_location_release(fresh);
+  fixture_free(&fixture);
+}
+END_TEST
+
+/* ---- Taking out ---- */
+
+START_TEST(test_s010_removing_by_a_start_key_removes)
+{
+  struct fixture fixture = fixture_new();
+
+  store(&fixture, "b", "d", 1);
+  kr_cache_remove_row(fixture.cache, fixture.table, keyroute_string("b"), KR_AT);
+
+  ck_assert_int_eq(find(&fixture, "b"), 0);
+  ck_assert_uint_eq(region_count(&fixture), 0);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_s011_removing_by_a_row_inside_removes)
+{
+  struct fixture fixture = fixture_new();
+
+  store(&fixture, "b", "d", 1);
+  kr_cache_remove_row(fixture.cache, fixture.table, keyroute_string("d"), KR_AT);
+  ck_assert_int_eq(find(&fixture, "c"), 1);
+  kr_cache_remove_row(fixture.cache, fixture.table, keyroute_string("c"), KR_AT);
+
+  ck_assert_int_eq(find(&fixture, "c"), 0);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_cache__removing_before_a_row_removes_the_region_below)
+{
+  struct fixture fixture = fixture_new();
+
+  store(&fixture, "", "d", 1);
+  store(&fixture, "d", "", 2);
+  kr_cache_remove_row(fixture.cache, fixture.table, keyroute_string("d"), KR_BEFORE);
+
+  ck_assert_int_eq(find(&fixture, "c"), 0);
+  ck_assert_int_eq(find(&fixture, "d"), 2);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_s041_second_removal_of_one_location_is_a_no_op)
+{
+  struct fixture fixture = fixture_new();
+  struct keyroute_location *location = made(&fixture, "b", "d", 1, 1, 2);
+
+  store_sent(&fixture, keyroute_location_ref(location), kr_cache_tick(fixture.cache));
+  kr_cache_remove(fixture.cache, fixture.table, location);
+  kr_cache_remove(fixture.cache, fixture.table, location);
+  store(&fixture, "b", "d", 2);
+  kr_cache_remove(fixture.cache, fixture.table, location);
+
+  ck_assert_uint_eq(kr_stats_read(fixture.stats, KR_COUNT_EVICTIONS), 1);
+  ck_assert_int_eq(find(&fixture, "b"), 2);
+  ck_assert(kr_location_retired(location));
+  keyroute_location_release(location);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_s003_clearing_one_table_leaves_those_whose_names_begin_alike)
+{
+  struct fixture fixture = fixture_new();
+  static const char *const names[] = {"t1", "tt"};
+  struct keyroute_table *others[2];
+
+  store(&fixture, "", "", 1);
+  for (int i = 0; i < 2; i++) {
+    struct made parts = {names[i], "", "", 2 + i, "h", 1, 1, 2};
+    struct keyroute_location *location = make_location(fixture.mem, fixture.servers, &parts);
+    struct keyroute_location *kept;
+
+    others[i] = kr_cache_table(fixture.cache, keyroute_string(names[i]));
+    kr_cache_store(fixture.cache, others[i], location, 1, &kept);
+    keyroute_location_release(kept);
+    keyroute_location_release(location);
+  }
+  kr_cache_remove_row(fixture.cache, fixture.table, keyroute_string("zzz"), KR_AT);
+
+  ck_assert_int_eq(find(&fixture, "zzz"), 0);
+  for (int i = 0; i < 2; i++) {
+    kr_rcu_read_begin();
+    ck_assert_ptr_nonnull(kr_table_find(others[i], keyroute_string("zzz"), KR_AT));
+    kr_rcu_read_end();
+    kr_table_release(others[i]);
+  }
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_s035_cleared_table_is_filled_anew)
+{
+  struct fixture fixture = fixture_new();
+  struct kr_cache_filter only = {.table = keyroute_string("t")};
+
+  store(&fixture, "", "", 1);
+  kr_cache_retire(fixture.cache, &only);
+  ck_assert_int_eq(find(&fixture, "a"), 0);
+  kr_cache_sweep(fixture.cache);
+  store(&fixture, "", "", 1);
+
+  ck_assert_int_eq(find(&fixture, "a"), 1);
+  ck_assert_int_eq(find(&fixture, "b"), 1);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_s042_all_regions_of_a_dead_server_go_in_one_call)
+{
+  struct fixture fixture = fixture_new();
+  struct kr_cache_filter dead = {.host = "h", .port = 1, .start_code = 1};
+
+  for (int i = 0; i < 500; i++) {
+    char start[16], end[16];
+
+    snprintf(start, sizeof(start), "%03d", i);
+    snprintf(end, sizeof(end), "%03d", i + 1);
+    store_sent(&fixture, made(&fixture, start, end, 1, i < 490 ? 1 : 2, 2),
+               kr_cache_tick(fixture.cache));
+  }
+  kr_cache_retire(fixture.cache, &dead);
+  ck_assert_int_eq(find(&fixture, "0005"), 0);
+  kr_cache_sweep(fixture.cache);
+
+  ck_assert_uint_eq(region_count(&fixture), 10);
+  ck_assert_int_eq(find(&fixture, "4955"), 1);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_s101_new_process_on_the_same_port_is_another_server)
+{
+  struct fixture fixture = fixture_new();
+  struct kr_cache_filter old = {.host = "h", .port = 1, .start_code = 100};
+  struct kr_cache_filter any = {.host = "h", .port = 1};
+
+  store_sent(&fixture, made(&fixture, "", "", 1, 100, 2), kr_cache_tick(fixture.cache));
+  store_sent(&fixture, made(&fixture, "", "", 1, 200, 3), kr_cache_tick(fixture.cache));
+  kr_cache_retire(fixture.cache, &old);
+  ck_assert_int_eq(start_code_of(&fixture, "a"), 200);
+  kr_cache_retire(fixture.cache, &any);
+
+  ck_assert_int_eq(find(&fixture, "a"), 0);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_cache__filters_tell_hosts_ports_and_tables_apart)
+{
+  struct fixture fixture = fixture_new();
+  struct kr_cache_filter others[] = {
+      {.table = {"u", 1}},
+      {.host = "hh", .port = 1},
+      {.host = "h", .port = 2},
+      {.table = {"u", 1}, .host = "h", .port = 1},
+  };
+
+  store(&fixture, "", "", 1);
+  for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+    kr_cache_retire(fixture.cache, &others[i]);
+    kr_cache_sweep(fixture.cache);
+  }
+
+  ck_assert_int_eq(find(&fixture, "a"), 1);
+  fixture_free(&fixture);
+}
+END_TEST
+
+/* ---- Tables ---- */
+
+START_TEST(test_cache__table_is_one_object_while_somebody_counts_it)
+{
+  struct fixture fixture = fixture_new();
+  struct keyroute_table *again = kr_cache_table(fixture.cache, keyroute_string("t"));
+
+  ck_assert_ptr_eq(again, fixture.table);
+  kr_rcu_read_begin();
+  ck_assert_ptr_eq(kr_cache_find_table(fixture.cache, keyroute_string("t")), again);
+  ck_assert_ptr_null(kr_cache_find_table(fixture.cache, keyroute_string("tt")));
+  kr_rcu_read_end();
+  ck_assert(kr_bytes_equal(kr_table_name(again), keyroute_string("t")));
+
+  kr_table_release(again);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_cache__unused_table_leaves)
+{
+  struct fixture fixture = fixture_new();
+
+  kr_table_release(fixture.table);
+  fixture.table = NULL;
+
+  ck_assert_uint_eq(kr_cache_size(fixture.cache).tables, 0);
+  kr_rcu_read_begin();
+  ck_assert_ptr_null(kr_cache_find_table(fixture.cache, keyroute_string("t")));
+  kr_rcu_read_end();
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_cache__table_with_regions_stays_until_they_are_swept)
+{
+  struct fixture fixture = fixture_new();
+  struct kr_cache_filter all = {0};
+
+  store(&fixture, "", "", 1);
+  kr_table_release(fixture.table);
+  fixture.table = NULL;
+  ck_assert_uint_eq(kr_cache_size(fixture.cache).tables, 1);
+  kr_cache_retire(fixture.cache, &all);
+  kr_cache_sweep(fixture.cache);
+
+  ck_assert_uint_eq(kr_cache_size(fixture.cache).tables, 0);
+  ck_assert_uint_eq(region_count(&fixture), 0);
+  ck_assert_uint_eq(kr_cache_size(fixture.cache).bytes, 0);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_cache__handle_stays_right_while_its_table_is_emptied_and_filled)
+{
+  struct fixture fixture = fixture_new();
+
+  store(&fixture, "", "", 1);
+  kr_cache_clear_table(fixture.cache, fixture.table);
+  kr_cache_sweep(fixture.cache);
+  ck_assert_int_eq(find(&fixture, "a"), 0);
+  store(&fixture, "", "", 2);
+
+  ck_assert_int_eq(find(&fixture, "a"), 2);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_s028_a_thousand_tables_come_and_go)
+{
+  enum { COUNT = 1000 };
+  struct fixture fixture = fixture_new();
+  struct keyroute_table **tables = calloc(COUNT, sizeof(struct keyroute_table *));
+  struct kr_cache_filter all = {0};
+
+  for (int i = 0; i < COUNT; i++) {
+    char name[16];
+
+    snprintf(name, sizeof(name), "ns:%d", i);
+    tables[i] = kr_cache_table(fixture.cache, keyroute_string(name));
+    struct made parts = {name, "", "", i + 1, "h", 1, 1, 2};
+    struct keyroute_location *location = make_location(fixture.mem, fixture.servers, &parts);
+    struct keyroute_location *kept;
+
+    kr_cache_store(fixture.cache, tables[i], location, 1, &kept);
+    keyroute_location_release(kept);
+    keyroute_location_release(location);
+  }
+  for (int i = 0; i < COUNT; i++) {
+    char name[16];
+
+    snprintf(name, sizeof(name), "ns:%d", i);
+    kr_rcu_read_begin();
+    ck_assert_ptr_eq(kr_cache_find_table(fixture.cache, keyroute_string(name)), tables[i]);
+    ck_assert_int_eq(keyroute_location_region_id(
+                         kr_table_find(tables[i], keyroute_string("r"), KR_AT)),
+                     i + 1);
+    kr_rcu_read_end();
+    kr_table_release(tables[i]);
+  }
+  ck_assert_uint_eq(kr_cache_size(fixture.cache).tables, COUNT + 1);
+  kr_cache_retire(fixture.cache, &all);
+  kr_cache_sweep(fixture.cache);
+
+  ck_assert_uint_eq(kr_cache_size(fixture.cache).tables, 1);
+  free(tables);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_cache__table_that_finds_no_memory_is_not_there)
+{
+  struct fixture fixture = fixture_new();
+  int failures = 0;
+
+  for (long n = 1;; n++) {
+    mem_fail(n);
+    struct keyroute_table *table = kr_cache_table(fixture.cache, keyroute_string("u"));
+    bool failed = mem_has_failed();
+
+    mem_fail(0);
+    if (table != NULL) {
+      kr_table_release(table);
+    }
+    if (!failed) {
+      break;
+    }
+    failures++;
+    ck_assert_uint_eq(kr_cache_size(fixture.cache).tables, 1);
+  }
+
+  ck_assert_int_ge(failures, 3);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_cache__table_that_could_not_leave_for_want_of_memory_is_swept_later)
+{
+  struct fixture fixture = fixture_new();
+
+  mem_fail(1);
+  kr_table_release(fixture.table);
+  mem_fail(0);
+  fixture.table = NULL;
+  ck_assert_uint_eq(kr_cache_size(fixture.cache).tables, 1);
+  kr_cache_sweep(fixture.cache);
+
+  ck_assert_uint_eq(kr_cache_size(fixture.cache).tables, 0);
+  fixture_free(&fixture);
+}
+END_TEST
+
+/* ---- Against an oracle ---- */
+
+static uint64_t random_state;
+
+static unsigned draw(unsigned limit)
+{
+  random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+  return (unsigned)(random_state >> 33) % limit;
+}
+
+static void seed_from_environment(void)
+{
+  const char *given = getenv("KR_TEST_SEED");
+
+  random_state = given != NULL ? strtoull(given, NULL, 0) : (uint64_t)time(NULL);
+  printf("KR_TEST_SEED=%llu\n", (unsigned long long)random_state);
+  fflush(stdout);
+}
+
+/* Keys of the random run: "" and two letters; number KEYS stands for "no bound above". */
+enum { KEYS = 60 };
+
+static void key_text(char out[4], unsigned number)
+{
+  out[0] = '\0';
+  if (number > 0 && number < KEYS) {
+    out[0] = (char)('a' + number / 8);
+    out[1] = (char)('a' + number % 8);
+    out[2] = '\0';
+  }
+}
+
+/* The oracle: an unsorted list of spans over key numbers. */
+struct span {
+  unsigned start, end; /* end exclusive */
+  int64_t id;
+  uint64_t stored;
+};
+
+struct oracle {
+  struct span spans[KEYS];
+  size_t count;
+};
+
+static bool oracle_store(struct oracle *oracle, struct span span, uint64_t sent)
+{
+  size_t left = 0;
+
+  for (size_t i = 0; i < oracle->count; i++) {
+    const struct span *known = &oracle->spans[i];
+    bool overlaps = known->start < span.end && span.start < known->end;
+    bool same = known->start == span.start && known->id == span.id;
+
+    if (overlaps && !same && sent <= known->stored && known->id > span.id) {
+      return false;
+    }
+  }
+  for (size_t i = 0; i < oracle->count; i++) {
+    if (oracle->spans[i].end <= span.start || span.end <= oracle->spans[i].start) {
+      oracle->spans[left++] = oracle->spans[i];
+    }
+  }
+  oracle->spans[left++] = span;
+  oracle->count = left;
+  return true;
+}
+
+static void oracle_drop(struct oracle *oracle, unsigned key)
+{
+  for (size_t i = 0; i < oracle->count; i++) {
+    if (oracle->spans[i].start <= key && key < oracle->spans[i].end) {
+      oracle->spans[i] = oracle->spans[--oracle->count];
+      return;
+    }
+  }
+}
+
+static int64_t oracle_find(const struct oracle *oracle, unsigned key)
+{
+  for (size_t i = 0; i < oracle->count; i++) {
+    if (oracle->spans[i].start <= key && key < oracle->spans[i].end) {
+      return oracle->spans[i].id;
+    }
+  }
+  return 0;
+}
+
+/* No two regions overlap, the counts are right, and every key gives what the oracle says. */
+static void compare(const struct fixture *fixture, const struct oracle *oracle)
+{
+  const struct keyroute_location *below = NULL;
+  size_t count = 0;
+
+  kr_rcu_read_begin();
+  for (unsigned key = 0; key < KEYS; key++) {
+    char text[4];
+
+    key_text(text, key);
+    const struct keyroute_location *floor =
+        kr_table_floor(fixture->table, keyroute_string(text));
+
+    if (floor != NULL && floor != below) {
+      ck_assert(below == NULL || !kr_location_overlaps(below, floor));
+      below = floor;
+      count++;
+    }
+    ck_assert_int_eq(find(fixture, text), oracle_find(oracle, key));
+  }
+  kr_rcu_read_end();
+  ck_assert_uint_eq(count, oracle->count);
+  ck_assert_uint_eq(region_count(fixture), oracle->count);
+}
+
+static void random_store(struct fixture *fixture, struct oracle *oracle, int64_t *next_id)
+{
+  unsigned start = draw(KEYS), width = 1 + draw(draw(4) == 0 ? KEYS : 6);
+  unsigned end = start + width < KEYS ? start + width : KEYS;
+  char start_text[4], end_text[4];
+  uint64_t now = kr_cache_tick(fixture->cache);
+  uint64_t sent = draw(3) == 0 && now > 40 ? now - draw(40) : now;
+  int64_t id = draw(4) == 0 ? 1 + draw((unsigned)*next_id) : ++*next_id;
+
+  key_text(start_text, start);
+  key_text(end_text, end);
+  struct keyroute_location *location = made(fixture, start_text, end_text, id, 1, 2);
+
+  keyroute_location_ref(location);
+  bool kept = store_sent(fixture, location, sent);
+  struct span span = {start, end, id, location->stored};
+
+  keyroute_location_release(location);
+  if (!oracle_store(oracle, span, sent)) {
+    ck_assert(!kept);
+    return;
+  }
+  for (size_t i = 0; i < oracle->count; i++) {
+    if (oracle->spans[i].start == start) {
+      kr_rcu_read_begin();
+      oracle->spans[i].stored =
+          kr_table_floor(fixture->table, keyroute_string(start_text))->stored;
+      kr_rcu_read_end();
+    }
+  }
+}
+
+START_TEST(test_s044_churn_leaves_what_an_oracle_says_and_nothing_overlaps)
+{
+  struct fixture fixture = fixture_new();
+  struct oracle oracle = {.count = 0};
+  int64_t next_id = 1;
+
+  seed_from_environment();
+  for (int step = 0; step < 4000; step++) {
+    unsigned what = draw(100);
+
+    if (what < 85) {
+      random_store(&fixture, &oracle, &next_id);
+    } else if (what < 99) {
+      unsigned key = draw(KEYS);
+      char text[4];
+
+      key_text(text, key);
+      kr_cache_remove_row(fixture.cache, fixture.table, keyroute_string(text), KR_AT);
+      oracle_drop(&oracle, key);
+    } else {
+      kr_cache_clear_table(fixture.cache, fixture.table);
+      oracle.count = 0;
+    }
+    compare(&fixture, &oracle);
+  }
+
+  kr_cache_clear_table(fixture.cache, fixture.table);
+  ck_assert_uint_eq(kr_cache_size(fixture.cache).bytes, 0);
+  fixture_free(&fixture);
+}
+END_TEST
+
+/* ---- With readers ---- */
+
+static atomic_bool readers_stop;
+
+/* Look rows up by name and by handle, and use what is found after the section. */
+static void *read_on(void *arg)
+{
+  struct fixture *fixture = arg;
+  size_t turn = 0;
+
+  while (!atomic_load(&readers_stop)) {
+    char row[2] = {(char)('a' + turn++ % 26), 0};
+    struct keyroute_location *held = NULL;
+
+    kr_rcu_read_begin();
+    struct keyroute_table *table = kr_cache_find_table(fixture->cache, keyroute_string("u"));
+    struct keyroute_location *location =
+        kr_table_find(turn % 2 == 0 && table != NULL ? table : fixture->table,
+                      keyroute_string(row), KR_AT);
+
+    if (location != NULL) {
+      held = keyroute_location_ref(location);
+    }
+    kr_rcu_read_end();
+    if (held != NULL) {
+      ck_assert(kr_location_covers(held, keyroute_string(row), KR_AT));
+      ck_assert_str_eq(keyroute_location_host(held, 0), "h");
+      keyroute_location_release(held);
+    }
+  }
+  return NULL;
+}
+
+/* Clears from a thread that is neither loop nor reader, as keyroute_clear_all does. */
+static void *retire_on(void *arg)
+{
+  struct fixture *fixture = arg;
+  struct kr_cache_filter all = {0};
+  struct kr_cache_filter server = {.host = "h", .port = 1};
+
+  for (int i = 0; !atomic_load(&readers_stop); i++) {
+    kr_cache_retire(fixture->cache, i % 2 == 0 ? &all : &server);
+  }
+  return NULL;
+}
+
+static void store_elsewhere(struct fixture *fixture, const char *start, const char *end,
+                            int64_t id)
+{
+  struct keyroute_table *own = fixture->table;
+
+  fixture->table = kr_cache_table(fixture->cache, keyroute_string("u"));
+  store(fixture, start, end, id);
+  kr_table_release(fixture->table);
+  fixture->table = own;
+}
+
+START_TEST(test_s040_readers_hold_locations_while_the_cache_is_cleared)
+{
+  struct fixture fixture = fixture_new();
+  struct fixture shared = fixture; /* the readers': the writer's table pointer changes */
+  pthread_t readers[8], clearer;
+  time_t end = time(NULL) + 2;
+
+  for (int i = 0; i < 8; i++) {
+    ck_assert_int_eq(pthread_create(&readers[i], NULL, read_on, &shared), 0);
+  }
+  ck_assert_int_eq(pthread_create(&clearer, NULL, retire_on, &shared), 0);
+  for (int64_t id = 1; time(NULL) < end; id++) {
+    char start[2] = {(char)('a' + id % 26), 0};
+
+    store(&fixture, start, id % 7 == 0 ? "" : "zz", id);
+    store_elsewhere(&fixture, start, "", id);
+    if (id % 16 == 0) {
+      kr_cache_sweep(fixture.cache);
+    }
+  }
+  atomic_store(&readers_stop, true);
+  for (int i = 0; i < 8; i++) {
+    pthread_join(readers[i], NULL);
+  }
+  pthread_join(clearer, NULL);
+
+  fixture_free(&fixture);
+}
+END_TEST
+
+/* ---- The suite ---- */
+
+static void add_store_tests(TCase *tests)
+{
+  tcase_add_test(tests, test_cache__equal_region_stays_the_object_it_was);
+  tcase_add_test(tests, test_cache__retired_equal_region_is_replaced_by_a_new_object);
+  tcase_add_test(tests, test_s022_lower_sequence_number_does_not_replace_the_same_region);
+  tcase_add_test(tests, test_cache__equal_sequence_number_lets_the_new_server_in);
+  tcase_add_test(tests, test_cache__each_replica_keeps_its_own_higher_sequence_number);
+  tcase_add_test(tests, test_cache__later_read_without_a_replica_takes_it_away);
+  tcase_add_test(tests, test_s057_fewer_replicas_are_believed);
+  tcase_add_test(tests, test_s026_table_made_again_keeps_no_replica_of_the_old_one);
+  tcase_add_test(tests, test_s016_merge_hides_no_old_inner_region);
+  tcase_add_test(tests, test_s017_ten_thousand_merged_regions_leave_nothing);
+  tcase_add_test(tests, test_s018_merged_region_replaces_both);
+  tcase_add_test(tests, test_s019_unbounded_region_overlaps_what_starts_inside_it);
+  tcase_add_test(tests, test_s020_slow_answer_does_not_put_the_older_region_over_the_younger);
+  tcase_add_test(tests, test_cache__later_read_wins_with_a_smaller_id);
+  tcase_add_test(tests, test_cache__reads_that_overlap_in_time_prefer_the_larger_id);
+  tcase_add_test(tests, test_cache__newer_region_anywhere_inside_stands_in_the_way);
+  tcase_add_test(tests, test_cache__retired_region_stands_in_nobodys_way);
+  tcase_add_test(tests, test_s027_table_made_again_replaces_all_old_regions_it_meets);
+  tcase_add_test(tests, test_s046_refresh_of_one_range_leaves_the_others);
+  tcase_add_test(tests, test_cache__store_without_memory_changes_nothing);
+}
+
+static void add_table_tests(TCase *tests)
+{
+  tcase_add_test(tests, test_cache__table_is_one_object_while_somebody_counts_it);
+  tcase_add_test(tests, test_cache__unused_table_leaves);
+  tcase_add_test(tests, test_cache__table_with_regions_stays_until_they_are_swept);
+  tcase_add_test(tests, test_cache__handle_stays_right_while_its_table_is_emptied_and_filled);
+  tcase_add_test(tests, test_s028_a_thousand_tables_come_and_go);
+  tcase_add_test(tests, test_cache__table_that_finds_no_memory_is_not_there);
+  tcase_add_test(tests, test_cache__table_that_could_not_leave_for_want_of_memory_is_swept_later);
+}
+
+static Suite *suite(void)
+{
+  Suite *made_suite = suite_create("cache");
+  TCase *tests = tcase_create("all");
+
+  tcase_set_timeout(tests, 60);
+  tcase_add_test(tests, test_cache__empty_end_key_covers_last_row);
+  tcase_add_test(tests, test_cache__end_key_is_exclusive_and_gaps_are_misses);
+  tcase_add_test(tests, test_s015_before_a_start_key_is_the_region_below);
+  tcase_add_test(tests, test_cache__many_rows_at_once_are_found_as_one_by_one);
+  tcase_add_test(tests, test_cache__floor_sees_retired_regions_too);
+  tcase_add_test(tests, test_cache__hit_marks_the_region_as_touched);
+  add_store_tests(tests);
+  tcase_add_test(tests, test_s010_removing_by_a_start_key_removes);
+  tcase_add_test(tests, test_s011_removing_by_a_row_inside_removes);
+  tcase_add_test(tests, test_cache__removing_before_a_row_removes_the_region_below);
+  tcase_add_test(tests, test_s041_second_removal_of_one_location_is_a_no_op);
+  tcase_add_test(tests, test_s003_clearing_one_table_leaves_those_whose_names_begin_alike);
+  tcase_add_test(tests, test_s035_cleared_table_is_filled_anew);
+  tcase_add_test(tests, test_s042_all_regions_of_a_dead_server_go_in_one_call);
+  tcase_add_test(tests, test_s101_new_process_on_the_same_port_is_another_server);
+  tcase_add_test(tests, test_cache__filters_tell_hosts_ports_and_tables_apart);
+  add_table_tests(tests);
+  tcase_add_test(tests, test_s044_churn_leaves_what_an_oracle_says_and_nothing_overlaps);
+  tcase_add_test(tests, test_s040_readers_hold_locations_while_the_cache_is_cleared);
+  suite_add_tcase(made_suite, tests);
+  return made_suite;
+}
+
+int main(void)
+{
+  SRunner *runner = srunner_create(suite());
+  int failed;
+
+  srunner_run_all(runner, CK_ENV);
+  failed = srunner_ntests_failed(runner);
+  srunner_free(runner);
+  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

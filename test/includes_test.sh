@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Includes point one way: no module (x.h + x.c) includes, through however many others, one that includes
+# it. Foreign headers stay where they belong, and the command line sees the public header only.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+failed=0
+complain() { echo "$*"; failed=1; }
+
+pairs=$(grep -oE '^#include "lib/[a-z0-9_]+\.h"' lib/*.c lib/*.h |
+  sed -E 's|^lib/([a-z0-9_]+)\.[ch]:#include "lib/([a-z0-9_]+)\.h"|\1 \2|' | awk '$1 != $2' | sort -u)
+[ "$(printf '%s\n' "$pairs" | wc -l)" -gt 50 ] || complain "the includes were not found"
+cycle=$(printf '%s\n' "$pairs" | tsort 2>&1 >/dev/null || true)
+[ -z "$cycle" ] || complain "modules include each other: $cycle"
+
+only() { # HEADER-PATTERN FILES...
+  local pattern=$1 found
+  shift
+  found=$({ grep -lE "^ *# *include <($pattern)>" lib/*.[ch] tools/*.[ch] || true; } | sort | tr '\n' ' ')
+  [ "$found" = "$({ [ $# -eq 0 ] || printf '%s\n' "$@"; } | sort | tr '\n' ' ')" ] ||
+    complain "<$pattern> is included by $found and not by $*"
+}
+only 'urcu.*' lib/rcu.c
+only 'libxml/.*' lib/site_xml.c
+only 'uv\.h' lib/loop.c lib/socket.c
+only 'uthash\.h' lib/hash.h
+only 'md5\.h' lib/region.c
+only 'jansson\.h' tools/output.c
+only 'zookeeper/.*' lib/zk_session.c
+only 'grpc/.*'
+[ -z "$(grep -l '"lib/' tools/*.[ch] || true)" ] || complain "tools/ includes lib/"
+[ "$failed" -eq 0 ] && echo "includes point one way"
+exit "$failed"

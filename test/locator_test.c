@@ -1,0 +1,1773 @@
+/*
+ * Lookups in a world where time stands still and every answer comes when the test says so.
+ */
+#include "test/locator_harness.h"
+
+#include "lib/bytes.h"
+#include "lib/proto/hbase.pb-c.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Single flight ---- */
+
+START_TEST(test_locator__different_rows_of_one_cold_region_make_one_scan)
+{
+  struct world *world = world_new();
+  struct ask asks[64];
+
+  put_region(world, "t", "", "", 7);
+  world_start(world);
+
+  for (int i = 0; i < 64; i++) {
+    char row[16];
+
+    snprintf(row, sizeof(row), "r%02d", i);
+    ask(&asks[i], world, "t", row);
+  }
+  fake_clock_pass_ms(1);
+
+  for (int i = 0; i < 64; i++) {
+    expect_found(&asks[i], 7);
+    ck_assert_uint_eq(asks[i].lookup.attempts, 1);
+    ask_clear(&asks[i]);
+  }
+  ck_assert_int_eq(world->scans, 1);
+  ck_assert_int_eq(world->root_reads, 1);
+  ck_assert_uint_eq(kr_stats_read(world->stats, KR_COUNT_JOINS), 63);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_locator__same_row_asked_by_many_makes_one_scan)
+{
+  struct world *world = world_new();
+  struct ask asks[64];
+
+  put_region(world, "t", "", "", 7);
+  world_start(world);
+
+  for (int i = 0; i < 64; i++) {
+    ask(&asks[i], world, "t", "row");
+  }
+  fake_clock_pass_ms(1);
+
+  for (int i = 0; i < 64; i++) {
+    expect_found(&asks[i], 7);
+    ask_clear(&asks[i]);
+  }
+  ck_assert_int_eq(world->scans, 1);
+  ck_assert_uint_eq(kr_stats_read(world->stats, KR_COUNT_JOINS), 63);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_locator__root_wanted_by_many_tables_is_read_once)
+{
+  struct world *world = world_new();
+  struct ask asks[20];
+
+  world->root_latency_ms = 5;
+  world_start(world);
+  for (int i = 0; i < 20; i++) {
+    char table[16];
+
+    snprintf(table, sizeof(table), "t%d", i);
+    put_region(world, table, "", "", 7);
+    ask(&asks[i], world, table, "row");
+  }
+  fake_clock_pass_ms(10);
+
+  for (int i = 0; i < 20; i++) {
+    expect_found(&asks[i], 7);
+    ask_clear(&asks[i]);
+  }
+  ck_assert_int_eq(world->root_reads, 1);
+  ck_assert_int_eq(world->scans, 20);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_locator__waiters_in_another_region_get_a_scan_of_their_own)
+{
+  struct world *world = world_new();
+  struct ask first, second;
+
+  put_region(world, "t", "", "m", 1);
+  put_region(world, "t", "m", "", 2);
+  world_start(world);
+  world->latency_ms = -1;
+
+  ask(&first, world, "t", "a");
+  ask(&second, world, "t", "z");
+  fake_clock_pass_ms(1);
+  ck_assert_int_eq(world->in_flight, 1);
+  answer_scan(world);
+  expect_found(&first, 1);
+  ck_assert_int_eq(second.done, 0);
+  answer_scan(world);
+
+  expect_found(&second, 2);
+  ck_assert_int_eq(world->scans, 2);
+  ask_clear(&first);
+  ask_clear(&second);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_locator__a_prefetched_neighbour_serves_its_waiters)
+{
+  struct world *world = world_new();
+  struct ask first, second;
+
+  put_region(world, "t", "", "m", 1);
+  put_region(world, "t", "m", "", 2);
+  world_start(world);
+
+  ask(&first, world, "t", "z");
+  ask(&second, world, "t", "a");
+  fake_clock_pass_ms(1);
+
+  expect_found(&first, 2);
+  expect_found(&second, 1);
+  ck_assert_int_eq(world->scans, 1);
+  ask_clear(&first);
+  ask_clear(&second);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_s083_cold_start_makes_no_more_scans_than_regions)
+{
+  struct world *world = world_new();
+  struct ask *asks = calloc(1000, sizeof(*asks));
+
+  for (int i = 0; i < 100; i++) {
+    char start[16], end[16];
+
+    snprintf(start, sizeof(start), "%02d", i);
+    snprintf(end, sizeof(end), "%02d", i + 1);
+    put_region(world, "t", i == 0 ? "" : start, i == 99 ? "" : end, i + 1);
+  }
+  world_start(world);
+  world->latency_ms = 10;
+
+  for (int i = 0; i < 1000; i++) {
+    char row[16];
+
+    snprintf(row, sizeof(row), "%03d", (i * 617) % 1000);
+    ask(&asks[i], world, "t", row);
+  }
+  fake_clock_pass_ms(10000);
+
+  for (int i = 0; i < 1000; i++) {
+    expect_found(&asks[i], (i * 617) % 1000 / 10 + 1);
+    ask_clear(&asks[i]);
+  }
+  ck_assert_int_le(world->scans, 100);
+  ck_assert_int_le(world->most_in_flight, 8);
+  ck_assert_int_eq(world->root_reads, 1);
+  world_free(world);
+  free(asks);
+}
+END_TEST
+
+START_TEST(test_s084_nobody_waits_longer_than_the_queue_before_him)
+{
+  struct world *world = world_new();
+  struct ask asks[40];
+
+  for (int i = 0; i < 40; i++) {
+    char start[16], end[16];
+
+    snprintf(start, sizeof(start), "%02d", i);
+    snprintf(end, sizeof(end), "%02d", i + 1);
+    put_region(world, "t", i == 0 ? "" : start, i == 39 ? "" : end, i + 1);
+  }
+  world->means.scans_per_table = 2;
+  world->means.prefetch = 1;
+  world_start(world);
+  world->latency_ms = 200;
+  int64_t began_us = kr_clock_us();
+
+  for (int i = 0; i < 40; i++) {
+    char row[16];
+
+    snprintf(row, sizeof(row), "%02dx", (i * 7) % 40);
+    ask(&asks[i], world, "t", row);
+  }
+  fake_clock_pass_ms(29000);
+
+  for (int i = 0; i < 40; i++) {
+    expect_found(&asks[i], (i * 7) % 40 + 1);
+    ck_assert_int_le(asks[i].done_us - began_us, (i + 1) * 200000 + 1000);
+    ask_clear(&asks[i]);
+  }
+  ck_assert_int_le(world->most_in_flight, 2);
+  world_free(world);
+}
+END_TEST
+
+static void fail_every_second(struct kr_failure *failure, const struct kr_request *request)
+{
+  if (request->number % 2 == 0) {
+    kr_fail(failure, KEYROUTE_E_REMOTE, "java.io.IOException: odd");
+  }
+}
+
+START_TEST(test_s085_failing_scans_give_their_place_back)
+{
+  enum { COUNT = 2000 };
+  struct world *world = world_new();
+  struct ask *asks = calloc(COUNT, sizeof(*asks));
+
+  world->means.scans_per_table = 2;
+  world->judge = fail_every_second;
+  for (int i = 0; i < 100; i++) {
+    char start[16], end[16];
+
+    snprintf(start, sizeof(start), "%02d", i);
+    snprintf(end, sizeof(end), "%02d", i + 1);
+    put_region(world, "t", i == 0 ? "" : start, i == 99 ? "" : end, i + 1);
+  }
+  world_start(world);
+
+  for (int i = 0; i < COUNT; i++) {
+    char row[16];
+
+    snprintf(row, sizeof(row), "%02d", i % 100);
+    ask_init(&asks[i], world, "t", row);
+    asks[i].lookup.refresh = true;
+    ask_start(&asks[i]);
+  }
+  fake_clock_pass_ms(29000);
+
+  for (int i = 0; i < COUNT; i++) {
+    expect_found(&asks[i], i % 100 + 1);
+    ask_clear(&asks[i]);
+  }
+  ck_assert_int_le(world->most_in_flight, 2);
+  world_free(world);
+  free(asks);
+}
+END_TEST
+
+/* ---- Cancelling, and deadlines of those who share ---- */
+
+START_TEST(test_s086_waiters_live_on_when_the_leader_is_cancelled)
+{
+  struct world *world = world_new();
+  struct ask leader, joined, waiting;
+
+  put_region(world, "t", "", "", 7);
+  world_start(world);
+  world->latency_ms = -1;
+  ask(&leader, world, "t", "a");
+  ask(&joined, world, "t", "a");
+  ask(&waiting, world, "t", "b");
+  fake_clock_pass_ms(1);
+
+  kr_locator_cancel(world->locator, &leader.lookup);
+  expect_failed(&leader, KEYROUTE_E_CANCELLED);
+  ck_assert_int_eq(world->cancels, 0);
+  answer_scan(world);
+
+  expect_found(&joined, 7);
+  expect_found(&waiting, 7);
+  ck_assert_int_eq(world->scans, 1);
+  ask_clear(&leader);
+  ask_clear(&joined);
+  ask_clear(&waiting);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_s086_waiters_live_on_when_the_leader_is_late)
+{
+  struct world *world = world_new();
+  struct ask leader, joined, waiting;
+
+  put_region(world, "t", "", "", 7);
+  world_start(world);
+  world->latency_ms = -1;
+  ask_init(&leader, world, "t", "a");
+  leader.lookup.deadline_us = kr_clock_us() + 300000;
+  ask_start(&leader);
+  ask(&joined, world, "t", "a");
+  ask(&waiting, world, "t", "b");
+
+  fake_clock_pass_ms(5000);
+  expect_failed(&leader, KEYROUTE_E_TIMEOUT);
+  ck_assert_int_eq(leader.done_us - leader.lookup.began_us, 300000);
+  ck_assert(leader.lookup.deadline);
+  ck_assert_int_eq(joined.done + waiting.done, 0);
+  world->latency_ms = 0;
+  fake_clock_pass_ms(24000);
+
+  expect_found(&joined, 7);
+  expect_found(&waiting, 7);
+  ask_clear(&leader);
+  ask_clear(&joined);
+  ask_clear(&waiting);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_locator__cancelling_the_last_one_cancels_the_request)
+{
+  struct world *world = world_new();
+  struct ask first, second;
+
+  world_start(world);
+  world->latency_ms = -1;
+  ask(&first, world, "t", "a");
+  ask(&second, world, "t", "a");
+  fake_clock_pass_ms(1);
+
+  kr_locator_cancel(world->locator, &first.lookup);
+  ck_assert_int_eq(world->cancels, 0);
+  kr_locator_cancel(world->locator, &second.lookup);
+  kr_locator_cancel(world->locator, &second.lookup);
+
+  expect_failed(&first, KEYROUTE_E_CANCELLED);
+  expect_failed(&second, KEYROUTE_E_CANCELLED);
+  ck_assert_int_eq(world->cancels, 1);
+  ck_assert_uint_eq(fake_timer_count(), 0);
+  ask_clear(&first);
+  ask_clear(&second);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_locator__cancelling_the_last_one_cancels_the_root_read)
+{
+  struct world *world = world_new();
+  struct ask only;
+
+  world->root_latency_ms = -1;
+  world_start(world);
+  ask(&only, world, "t", "a");
+
+  kr_locator_cancel(world->locator, &only.lookup);
+
+  expect_failed(&only, KEYROUTE_E_CANCELLED);
+  ck_assert_int_eq(world->root_cancels, 1);
+  ck_assert_uint_eq(kr_cache_size(world->cache).tables, 1); /* the ask's own */
+  ask_clear(&only);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_s095_cancel_ends_a_backoff_at_once)
+{
+  struct world *world = world_new();
+  struct ask only;
+
+  world->means.retry.pause_ms = 10000;
+  kr_fail(&world->root_failure, KEYROUTE_E_UNREACHABLE, "refused");
+  world_start(world);
+  ask(&only, world, "t", "a");
+  fake_clock_pass_ms(1);
+  ck_assert_int_eq(only.done, 0);
+
+  kr_locator_cancel(world->locator, &only.lookup);
+
+  expect_failed(&only, KEYROUTE_E_CANCELLED);
+  ask_clear(&only);
+  world_free(world);
+}
+END_TEST
+
+/* ---- Callbacks ---- */
+
+static int chain_left;
+
+static void ask_again(struct ask *asked)
+{
+  struct ask *next = asked + 1;
+
+  if (chain_left-- > 0) {
+    ask_init(next, asked->world, "t", "a");
+    next->then = ask_again;
+    ask_start(next);
+    ck_assert_int_eq(next->done, 0);
+  }
+}
+
+START_TEST(test_s087_callbacks_that_ask_again_keep_the_stack_flat)
+{
+  enum { DEPTH = 10000 };
+  struct world *world = world_new();
+  struct ask *asks = calloc(DEPTH + 1, sizeof(*asks));
+
+  put_region(world, "t", "", "", 7);
+  world_start(world);
+  chain_left = DEPTH;
+  ask_init(&asks[0], world, "t", "a");
+  asks[0].then = ask_again;
+  ask_start(&asks[0]);
+  fake_clock_pass_ms(1);
+
+  for (int i = 0; i <= DEPTH; i++) {
+    expect_found(&asks[i], 7);
+    ask_clear(&asks[i]);
+  }
+  ck_assert_int_eq(world->scans, 1);
+  world_free(world);
+  free(asks);
+}
+END_TEST
+
+static struct ask *victim;
+
+static void cancel_victim(struct ask *ask)
+{
+  kr_locator_cancel(ask->world->locator, &victim->lookup);
+}
+
+START_TEST(test_locator__callback_may_cancel_one_that_has_its_answer_already)
+{
+  struct world *world = world_new();
+  struct ask first, second;
+
+  put_region(world, "t", "", "", 7);
+  world_start(world);
+  victim = &second;
+  ask_init(&first, world, "t", "a");
+  first.then = cancel_victim;
+  ask_start(&first);
+  ask(&second, world, "t", "b");
+  fake_clock_pass_ms(1);
+
+  expect_found(&first, 7);
+  expect_found(&second, 7);
+  ask_clear(&first);
+  ask_clear(&second);
+  world_free(world);
+}
+END_TEST
+
+/* ---- The steps of a flight ---- */
+
+START_TEST(test_locator__absent_table_takes_exactly_two_scans)
+{
+  struct world *world = world_new();
+  struct ask only;
+
+  put_region(world, "s", "", "", 7);
+  put_region(world, "tt", "", "", 8);
+  world_start(world);
+
+  ask(&only, world, "t", "a");
+  fake_clock_pass_ms(1);
+
+  expect_failed(&only, KEYROUTE_E_TABLE_NOT_FOUND);
+  ck_assert_uint_eq(only.lookup.attempts, 1);
+  ck_assert_uint_eq(only.lookup.rpcs, 2);
+  ck_assert_int_eq(world->scans, 2);
+  ck_assert(!only.lookup.deadline);
+  ask_clear(&only);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_locator__absent_table_ends_all_its_lookups_and_its_cache)
+{
+  struct world *world = world_new();
+  struct ask warm, asks[3];
+  static const char *const rows[] = {"a", "b", "zz"};
+
+  put_region(world, "t", "", "m", 7);
+  world_start(world);
+  ask(&warm, world, "t", "a");
+  fake_clock_pass_ms(1);
+  expect_found(&warm, 7);
+  drop_region(world, "t", "", 7);
+
+  for (int i = 0; i < 3; i++) {
+    ask_init(&asks[i], world, "t", rows[i]);
+    asks[i].lookup.refresh = true;
+    ask_start(&asks[i]);
+  }
+  fake_clock_pass_ms(1);
+
+  for (int i = 0; i < 3; i++) {
+    expect_failed(&asks[i], KEYROUTE_E_TABLE_NOT_FOUND);
+    ask_clear(&asks[i]);
+  }
+  ask_clear(&warm);
+  ck_assert_uint_eq(kr_cache_size(world->cache).regions, 1); /* hbase:meta */
+  ck_assert_uint_eq(kr_cache_size(world->cache).tables, 1);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_locator__server_that_stops_early_does_not_mean_no_such_table)
+{
+  struct world *world = world_new();
+  struct ask only;
+
+  put_region(world, "t", "", "", 7);
+  world_start(world);
+  world->stop_early = true;
+
+  ask(&only, world, "t", "a");
+  fake_clock_pass_ms(0);
+  ck_assert_int_gt(world->scans, 2);
+  ck_assert_int_eq(only.done, 0);
+  ck_assert_int_lt(world->scans, 20);
+  world->stop_early = false;
+  fake_clock_pass_ms(2000);
+
+  expect_found(&only, 7);
+  ask_clear(&only);
+  world_free(world);
+}
+END_TEST
+
+static bool has(const struct ask *ask, const char *text)
+{
+  return strstr(ask->lookup.failure.message, text) != NULL;
+}
+
+START_TEST(test_s052_hole_names_both_its_bounds)
+{
+  struct world *world = world_new();
+  struct ask only;
+
+  put_region(world, "t", "", "b", 1);
+  put_region(world, "t", "c", "", 2);
+  world->means.retry.retries = 0;
+  world_start(world);
+
+  ask(&only, world, "t", "b5");
+  fake_clock_pass_ms(1);
+
+  expect_failed(&only, KEYROUTE_E_HOLE);
+  ck_assert(has(&only, "hole from b to c"));
+  ck_assert_uint_eq(only.lookup.rpcs, 2);
+  ask_clear(&only);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_s052_hole_is_tried_again_until_it_is_filled)
+{
+  struct world *world = world_new();
+  struct ask only;
+
+  put_region(world, "t", "", "b", 1);
+  put_region(world, "t", "c", "", 2);
+  world_start(world);
+
+  ask(&only, world, "t", "b5");
+  fake_clock_pass_ms(1000);
+  ck_assert_int_eq(only.done, 0);
+  put_region(world, "t", "b", "c", 3);
+  fake_clock_pass_ms(10000);
+
+  expect_found(&only, 3);
+  ask_clear(&only);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_locator__missing_first_region_is_a_hole)
+{
+  struct world *world = world_new();
+  struct ask only;
+
+  put_region(world, "t", "c", "", 2);
+  world->means.retry.retries = 0;
+  world_start(world);
+
+  ask(&only, world, "t", "a");
+  fake_clock_pass_ms(1);
+
+  expect_failed(&only, KEYROUTE_E_HOLE);
+  ck_assert(has(&only, "from the table's first row to c"));
+  ck_assert_int_eq(world->scans, 2);
+  ask_clear(&only);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_locator__missing_last_region_is_a_hole)
+{
+  struct world *world = world_new();
+  struct ask only;
+
+  put_region(world, "t", "", "c", 2);
+  world->means.retry.retries = 0;
+  world_start(world);
+
+  ask(&only, world, "t", "x");
+  fake_clock_pass_ms(1);
+
+  expect_failed(&only, KEYROUTE_E_HOLE);
+  ck_assert(has(&only, "from c to the table's end"));
+  ask_clear(&only);
+  world_free(world);
+}
+END_TEST
+
+static void put_dead(struct world *world, const char *start, const char *end, int64_t id,
+                     bool split)
+{
+  struct fake_region region = {
+      .table = "t",
+      .start = keyroute_string(start),
+      .end = keyroute_string(end),
+      .id = id,
+      .host = "h",
+      .port = 16020,
+      .start_code = 1,
+      .offline = true,
+      .split = split,
+  };
+
+  put(world, &region);
+}
+
+START_TEST(test_locator__split_parent_before_the_answer_takes_one_scan)
+{
+  struct world *world = world_new();
+  struct ask only;
+
+  put_region(world, "t", "", "", 9);
+  put_dead(world, "m", "", 5, true);
+  world_start(world);
+
+  ask(&only, world, "t", "x");
+  fake_clock_pass_ms(1);
+
+  expect_found(&only, 9);
+  ck_assert_int_eq(world->scans, 1);
+  ask_clear(&only);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_locator__many_dead_rows_are_passed_by_one_scan_more)
+{
+  struct world *world = world_new();
+  struct ask only;
+
+  put_region(world, "t", "", "", 9);
+  put_dead(world, "m", "n", 5, true);
+  put_dead(world, "m", "", 4, true);
+  put_dead(world, "m", "", 3, true);
+  world_start(world);
+
+  ask(&only, world, "t", "x");
+  fake_clock_pass_ms(1);
+
+  expect_found(&only, 9);
+  ck_assert_int_eq(world->scans, 2);
+  ask_clear(&only);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_s050_parent_without_daughters_is_offline_until_they_come)
+{
+  struct world *world = world_new();
+  struct ask only, other;
+
+  put_dead(world, "a", "z", 1, true);
+  world_start(world);
+  ask(&only, world, "t", "m");
+  ask_init(&other, world, "t", "m");
+  other.lookup.single_try = true;
+  ask_start(&other);
+  fake_clock_pass_ms(300);
+
+  expect_failed(&other, KEYROUTE_E_OFFLINE);
+  ck_assert(has(&other, "split"));
+  ck_assert_int_eq(only.done, 0);
+  put_region(world, "t", "a", "m", 2);
+  put_region(world, "t", "m", "z", 3);
+  fake_clock_pass_ms(5000);
+
+  expect_found(&only, 3);
+  ask_clear(&only);
+  ask_clear(&other);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_locator__before_finds_the_region_below)
+{
+  struct world *world = world_new();
+  struct ask asks[3];
+  static const char *const rows[] = {"m", "mm", ""};
+
+  put_region(world, "t", "", "m", 1);
+  put_region(world, "t", "m", "", 2);
+  world_start(world);
+
+  for (int i = 0; i < 3; i++) {
+    ask_init(&asks[i], world, "t", rows[i]);
+    asks[i].lookup.position = KR_BEFORE;
+    ask_start(&asks[i]);
+    fake_clock_pass_ms(1);
+  }
+
+  expect_found(&asks[0], 1);
+  expect_found(&asks[1], 2);
+  expect_found(&asks[2], 2);
+  for (int i = 0; i < 3; i++) {
+    ask_clear(&asks[i]);
+  }
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_locator__root_itself_comes_from_the_registry)
+{
+  struct world *world = world_new();
+  struct ask only, again;
+
+  world_start(world);
+
+  ask(&only, world, "hbase:meta", "anything");
+  fake_clock_pass_ms(1);
+  ask(&again, world, "hbase:meta", "else");
+
+  expect_found(&only, 1);
+  ck_assert_int_eq(only.lookup.source, KEYROUTE_SOURCE_REGISTRY);
+  ck_assert_str_eq(keyroute_location_host(only.lookup.location, 0), "m");
+  expect_found(&again, 1);
+  ck_assert_int_eq(again.lookup.source, KEYROUTE_SOURCE_CACHE);
+  ck_assert_int_eq(world->scans, 0);
+  ask_clear(&only);
+  ask_clear(&again);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_locator__cache_only_asks_nobody)
+{
+  struct world *world = world_new();
+  struct ask cold, warm, hit;
+
+  put_region(world, "t", "", "", 7);
+  world_start(world);
+  ask_init(&cold, world, "t", "a");
+  cold.lookup.cache_only = true;
+  ask_start(&cold);
+  expect_failed(&cold, KEYROUTE_E_NOT_CACHED);
+  ck_assert_int_eq(world->root_reads, 0);
+  ask(&warm, world, "t", "a");
+  fake_clock_pass_ms(1);
+
+  ask_init(&hit, world, "t", "b");
+  hit.lookup.cache_only = true;
+  ask_start(&hit);
+
+  expect_found(&hit, 7);
+  ck_assert_int_eq(hit.lookup.source, KEYROUTE_SOURCE_CACHE);
+  ck_assert_uint_eq(hit.lookup.attempts, 0);
+  ask_clear(&cold);
+  ask_clear(&warm);
+  ask_clear(&hit);
+  world_free(world);
+}
+END_TEST
+
+/* ---- How many rows, how many scans ---- */
+
+START_TEST(test_locator__lone_miss_reads_three_rows)
+{
+  struct world *world = world_new();
+  struct ask first, second;
+
+  put_region(world, "t", "", "", 7);
+  put_region(world, "u", "", "", 8);
+  world_start(world);
+
+  ask(&first, world, "t", "a");
+  fake_clock_pass_ms(1);
+  ck_assert_uint_eq(world->last_limit, 3);
+  fake_clock_pass_ms(1000);
+  kr_cache_clear_table(world->cache, first.lookup.table);
+  ask(&second, world, "t", "a");
+  fake_clock_pass_ms(1);
+
+  ck_assert_uint_eq(world->last_limit, 3);
+  ask_clear(&first);
+  ask_clear(&second);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_locator__misses_close_together_prefetch)
+{
+  struct world *world = world_new();
+  struct ask asks[2];
+
+  for (int i = 0; i < 26; i++) {
+    char start[2] = {(char)('a' + i), 0}, end[2] = {(char)('b' + i), 0};
+
+    put_region(world, "t", i == 0 ? "" : start, i == 25 ? "" : end, i + 1);
+  }
+  world_start(world);
+
+  ask(&asks[0], world, "t", "c");
+  fake_clock_pass_ms(50);
+  ck_assert_uint_eq(world->last_limit, 3);
+  ask(&asks[1], world, "t", "x");
+  fake_clock_pass_ms(50);
+
+  ck_assert_uint_eq(world->last_limit, 10);
+  ck_assert_uint_eq(kr_cache_size(world->cache).regions, 1 + 3 + 10);
+  for (int i = 0; i < 2; i++) {
+    ask_clear(&asks[i]);
+  }
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_locator__scans_of_a_table_are_limited_and_served_in_order)
+{
+  struct world *world = world_new();
+  struct ask asks[6];
+
+  for (int i = 0; i < 6; i++) {
+    char start[2] = {(char)('a' + i), 0}, end[2] = {(char)('b' + i), 0};
+
+    put_region(world, "t", i == 0 ? "" : start, i == 5 ? "" : end, i + 1);
+  }
+  world->means.scans_per_table = 2;
+  world->means.prefetch = 1;
+  world_start(world);
+  world->latency_ms = -1;
+  for (int i = 0; i < 6; i++) {
+    char row[2] = {(char)('a' + i), 0};
+
+    ask_init(&asks[i], world, "t", row);
+    asks[i].lookup.refresh = true;
+    ask_start(&asks[i]);
+  }
+  fake_clock_pass_ms(0);
+  ck_assert_int_eq(world->in_flight, 2);
+
+  while (world->in_flight > 0) {
+    answer_scan(world);
+    ck_assert_int_le(world->in_flight, 2);
+  }
+
+  for (int i = 0; i < 6; i++) {
+    expect_found(&asks[i], i + 1);
+    ck_assert_uint_eq(asks[i].order, (uint64_t)i + 1);
+    ask_clear(&asks[i]);
+  }
+  world_free(world);
+}
+END_TEST
+
+/* ---- Trying again ---- */
+
+START_TEST(test_s074_permanent_failure_is_returned_once)
+{
+  struct world *world = world_new();
+  struct ask only;
+
+  kr_fail(&world->root_failure, KEYROUTE_E_AUTH, "not you");
+  world_start(world);
+
+  ask(&only, world, "t", "a");
+  fake_clock_pass_ms(60000);
+
+  expect_failed(&only, KEYROUTE_E_AUTH);
+  ck_assert_int_eq(world->root_reads, 1);
+  ck_assert_uint_eq(only.lookup.attempts, 1);
+  ask_clear(&only);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_s081_failed_root_read_is_shared_and_the_next_one_tries_anew)
+{
+  struct world *world = world_new();
+  struct ask first, second, third;
+
+  kr_fail(&world->root_failure, KEYROUTE_E_BOOTSTRAP, "no such znode");
+  world->root_latency_ms = 10;
+  world->means.retry.retries = 0;
+  put_region(world, "t", "", "", 7);
+  world_start(world);
+
+  ask(&first, world, "t", "a");
+  ask(&second, world, "u", "a");
+  fake_clock_pass_ms(15);
+  expect_failed(&first, KEYROUTE_E_BOOTSTRAP);
+  expect_failed(&second, KEYROUTE_E_BOOTSTRAP);
+  ck_assert_int_eq(world->root_reads, 1);
+  world->root_failure.code = 0;
+  ask(&third, world, "t", "a");
+  fake_clock_pass_ms(15);
+
+  expect_found(&third, 7);
+  ck_assert_int_eq(world->root_reads, 2);
+  ask_clear(&first);
+  ask_clear(&second);
+  ask_clear(&third);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_s063_missing_znode_is_waited_for)
+{
+  struct world *world = world_new();
+  struct ask only;
+
+  kr_fail(&world->root_failure, KEYROUTE_E_BOOTSTRAP, "no such znode");
+  put_region(world, "t", "", "", 7);
+  world_start(world);
+
+  ask(&only, world, "t", "a");
+  fake_clock_pass_ms(2000);
+  ck_assert_int_eq(only.done, 0);
+  world->root_failure.code = 0;
+  fake_clock_pass_ms(5000);
+
+  expect_found(&only, 7);
+  ask_clear(&only);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_s090_no_wait_is_longer_than_the_cap)
+{
+  struct world *world = world_new();
+  struct ask only;
+  int waits = 0;
+
+  world->means.retry = (struct kr_retry_policy){1000, 100, 100, 3000};
+  kr_fail(&world->root_failure, KEYROUTE_E_UNREACHABLE, "refused");
+  world_start(world);
+  ask_init(&only, world, "t", "a");
+  only.lookup.deadline_us = kr_clock_us() + 120000000;
+  only.lookup.trace = kr_trace_new(world->mem);
+  ask_start(&only);
+  fake_clock_pass_ms(121000);
+
+  expect_failed(&only, KEYROUTE_E_UNREACHABLE);
+  for (size_t i = 0; i < keyroute_trace_count(only.lookup.trace); i++) {
+    struct keyroute_step step = {.size = sizeof(step)};
+
+    keyroute_trace_step(only.lookup.trace, i, &step);
+    if (strcmp(step.name, "wait") == 0) {
+      waits++;
+      ck_assert_int_le(step.took_us, 3000000);
+    }
+  }
+  ck_assert_int_ge(waits, 40);
+  ask_clear(&only);
+  world_free(world);
+}
+END_TEST
+
+static void fail_first(struct kr_failure *failure, const struct kr_request *request)
+{
+  if (request->number == 1) {
+    kr_fail(failure, KEYROUTE_E_REMOTE, "java.io.IOException: once");
+  }
+}
+
+START_TEST(test_s091_second_try_comes_after_the_pause)
+{
+  struct world *world = world_new();
+  struct ask only;
+
+  put_region(world, "t", "", "", 7);
+  world->judge = fail_first;
+  world_start(world);
+
+  ask(&only, world, "t", "a");
+  fake_clock_pass_ms(101);
+
+  expect_found(&only, 7);
+  ck_assert_uint_eq(only.lookup.attempts, 2);
+  ck_assert_uint_eq(kr_stats_read(world->stats, KR_COUNT_RETRIES), 1);
+  ask_clear(&only);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_s092_default_policy_outlives_an_outage_of_two_seconds)
+{
+  struct world *world = world_new();
+  struct ask only;
+
+  put_dead(world, "", "", 7, false);
+  world_start(world);
+
+  ask(&only, world, "t", "a");
+  fake_clock_pass_ms(2000);
+  ck_assert_int_eq(only.done, 0);
+  put_region(world, "t", "", "", 7);
+  fake_clock_pass_ms(10000);
+
+  expect_found(&only, 7);
+  ck_assert_uint_gt(only.lookup.attempts, 1);
+  ask_clear(&only);
+  world_free(world);
+}
+END_TEST
+
+static int failing_code;
+
+static void fail_always(struct kr_failure *failure, const struct kr_request *request)
+{
+  (void)request;
+  kr_fail(failure, failing_code, "always");
+}
+
+static const int transport_codes[] = {
+    KEYROUTE_E_RESOLVE, KEYROUTE_E_UNREACHABLE, KEYROUTE_E_PROTOCOL, KEYROUTE_E_OVERLOADED,
+    KEYROUTE_E_REMOTE,  KEYROUTE_E_AUTH,        KEYROUTE_E_TIMEOUT,  KEYROUTE_E_NO_MEMORY,
+};
+
+START_TEST(test_s094_every_failure_ends_by_the_deadline_with_its_own_code)
+{
+  struct world *world = world_new();
+  struct ask only;
+
+  failing_code = transport_codes[_i];
+  world->judge = fail_always;
+  world->means.retry.retries = 1000;
+  world_start(world);
+  ask_init(&only, world, "t", "a");
+  only.lookup.deadline_us = kr_clock_us() + 1000000;
+  ask_start(&only);
+  fake_clock_pass_ms(1000);
+
+  expect_failed(&only, failing_code);
+  ck_assert(only.lookup.deadline == keyroute_is_retriable(failing_code));
+  ck_assert_int_le(only.done_us - only.lookup.began_us, 1000000);
+  ck_assert_int_lt(world->scans, 40);
+  ask_clear(&only);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_locator__number_of_tries_is_bounded)
+{
+  struct world *world = world_new();
+  struct ask only;
+
+  failing_code = KEYROUTE_E_REMOTE;
+  world->judge = fail_always;
+  world->means.retry.retries = 3;
+  world_start(world);
+
+  ask(&only, world, "t", "a");
+  fake_clock_pass_ms(29000);
+
+  expect_failed(&only, KEYROUTE_E_REMOTE);
+  ck_assert_uint_eq(only.lookup.attempts, 4);
+  ck_assert(!only.lookup.deadline);
+  ck_assert_int_eq(world->scans, 4);
+  ask_clear(&only);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_locator__deadline_tells_what_stood_in_the_way)
+{
+  struct world *world = world_new();
+  struct ask only;
+
+  put_region(world, "t", "", "b", 1);
+  world->means.retry.retries = 1000;
+  world_start(world);
+
+  ask(&only, world, "t", "x");
+  fake_clock_pass_ms(30000);
+
+  expect_failed(&only, KEYROUTE_E_HOLE);
+  ck_assert(only.lookup.deadline);
+  ck_assert_int_eq(only.done_us - only.lookup.began_us, 30000000);
+  ask_clear(&only);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_locator__silence_until_the_deadline_is_a_timeout)
+{
+  struct world *world = world_new();
+  struct ask only;
+
+  world_start(world);
+  world->latency_ms = -1;
+  ask_init(&only, world, "t", "x");
+  only.lookup.deadline_us = kr_clock_us() + 900000;
+  ask_start(&only);
+  fake_clock_pass_ms(900);
+
+  expect_failed(&only, KEYROUTE_E_TIMEOUT);
+  ck_assert(only.lookup.deadline);
+  ck_assert_int_ge(world->scans, 2); /* no try took it all */
+  ask_clear(&only);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_locator__last_wait_ends_with_the_deadline_and_no_try_more)
+{
+  struct world *world = world_new();
+  struct ask only;
+  int scans_at_end = 0;
+
+  failing_code = KEYROUTE_E_REMOTE;
+  world->judge = fail_always;
+  world->means.retry = (struct kr_retry_policy){1000, 60000, 60000, 60000};
+  world_start(world);
+  ask_init(&only, world, "t", "x");
+  only.lookup.deadline_us = kr_clock_us() + 1000700;
+  ask_start(&only);
+  fake_clock_pass_ms(990);
+  scans_at_end = world->scans;
+  ck_assert_int_ge(scans_at_end, 1);
+  fake_clock_pass_ms(20);
+
+  expect_failed(&only, KEYROUTE_E_REMOTE);
+  ck_assert_int_eq(world->scans, scans_at_end);
+  ask_clear(&only);
+  world_free(world);
+}
+END_TEST
+
+/* ---- Servers of regions ---- */
+
+START_TEST(test_locator__region_without_server_is_answered_once_it_has_one)
+{
+  struct world *world = world_new();
+  struct fake_region region = {.table = "t", .id = 7};
+  struct ask only, single;
+
+  put(world, &region);
+  world_start(world);
+  ask_init(&single, world, "t", "a");
+  single.lookup.single_try = true;
+  ask_start(&single);
+  ask(&only, world, "t", "a");
+  fake_clock_pass_ms(100);
+  expect_failed(&single, KEYROUTE_E_NO_SERVER);
+  ck_assert_uint_eq(kr_cache_size(world->cache).regions, 1); /* hbase:meta: see s024 */
+  ck_assert_int_eq(only.done, 0);
+  put_region(world, "t", "", "", 7);
+  fake_clock_pass_ms(5000);
+
+  expect_found(&only, 7);
+  ck_assert_int_eq(world->root_reads, 1);
+  ask_clear(&only);
+  ask_clear(&single);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_locator__replica_asked_for_must_have_a_server)
+{
+  struct world *world = world_new();
+  struct ask primary, absent, any;
+
+  put_region(world, "t", "", "", 7);
+  world->means.retry.retries = 0;
+  world_start(world);
+  ask(&primary, world, "t", "a");
+  ask_init(&absent, world, "t", "a");
+  absent.lookup.replica = 2;
+  ask_start(&absent);
+  ask_init(&any, world, "t", "a");
+  any.lookup.replica = KEYROUTE_REPLICA_ANY;
+  ask_start(&any);
+  fake_clock_pass_ms(1);
+
+  expect_found(&primary, 7);
+  expect_failed(&absent, KEYROUTE_E_NO_SERVER);
+  expect_found(&any, 7);
+  ask_clear(&primary);
+  ask_clear(&absent);
+  ask_clear(&any);
+  world_free(world);
+}
+END_TEST
+
+static void nobody_at_m(struct kr_failure *failure, const struct kr_request *request)
+{
+  if (strcmp(request->host, "m") == 0) {
+    kr_fail(failure, KEYROUTE_E_UNREACHABLE, "connection refused");
+    failure->connecting = true;
+  }
+}
+
+START_TEST(test_s064_dead_catalog_server_makes_the_registry_be_read_again)
+{
+  struct world *world = world_new();
+  struct ask only, single;
+
+  put_region(world, "t", "", "", 7);
+  world->judge = nobody_at_m;
+  world_start(world);
+  ask(&only, world, "t", "a");
+  fake_clock_pass_ms(500);
+  ck_assert_int_eq(world->scans, 1); /* not asked again for two seconds */
+  ck_assert_int_ge(world->root_reads, 2);
+  ask_init(&single, world, "t", "a");
+  single.lookup.single_try = true;
+  ask_start(&single);
+  fake_clock_pass_ms(1);
+  expect_failed(&single, KEYROUTE_E_UNREACHABLE);
+
+  world->meta_host = "n";
+  fake_clock_pass_ms(5000);
+
+  expect_found(&only, 7);
+  ck_assert_int_eq(world->scans, 2);
+  ask_clear(&only);
+  ask_clear(&single);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_locator__restarted_catalog_server_is_asked_at_once)
+{
+  struct world *world = world_new();
+  struct ask only;
+
+  put_region(world, "t", "", "", 7);
+  world->judge = nobody_at_m;
+  world_start(world);
+  ask(&only, world, "t", "a");
+  fake_clock_pass_ms(1);
+  ck_assert_int_eq(world->scans, 1);
+
+  world->judge = NULL;
+  world->meta_start_code = 2;
+  fake_clock_pass_ms(101);
+
+  expect_found(&only, 7);
+  ask_clear(&only);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_locator__regions_on_a_dead_server_are_forgotten)
+{
+  struct world *world = world_new();
+  struct fake_region region = {.table = "t", .id = 7, .host = "m", .port = 16020,
+                               .start_code = 1, .seqnum = 2};
+  struct ask first, second;
+
+  put(world, &region);
+  world_start(world);
+  ask(&first, world, "t", "a");
+  fake_clock_pass_ms(1);
+  expect_found(&first, 7);
+  world->judge = nobody_at_m;
+  world->means.retry.retries = 0;
+  ask(&second, world, "u", "a");
+  fake_clock_pass_ms(1);
+
+  ck_assert_uint_eq(kr_cache_size(world->cache).regions, 0);
+  kr_locator_cancel(world->locator, &second.lookup);
+  ask_clear(&first);
+  ask_clear(&second);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_locator__stale_place_of_the_catalog_is_read_anew)
+{
+  struct world *world = world_new();
+  struct kr_failure moved;
+  struct ask only;
+
+  put_region(world, "t", "", "", 7);
+  kr_fail(&moved, KEYROUTE_E_REMOTE, "NotServingRegionException");
+  world_start(world);
+  world->latency_ms = -1;
+  ask(&only, world, "t", "a");
+  fake_clock_pass_ms(0);
+  ck_assert_str_eq(world->requests->host, "m");
+
+  world->meta_host = "n";
+  fail_scan(world, &moved);
+  fake_clock_pass_ms(101);
+
+  ck_assert_ptr_nonnull(world->requests);
+  ck_assert_str_eq(world->requests->host, "n");
+  answer_scan(world);
+  expect_found(&only, 7);
+  ck_assert_int_eq(world->root_reads, 2);
+  ask_clear(&only);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_locator__overloaded_server_keeps_its_place_and_its_wait)
+{
+  struct world *world = world_new();
+  struct kr_failure busy;
+  struct ask only;
+
+  put_region(world, "t", "", "", 7);
+  kr_fail(&busy, KEYROUTE_E_OVERLOADED, "CallQueueTooBigException");
+  busy.wait_ms = 500;
+  world_start(world);
+  world->latency_ms = -1;
+  ask(&only, world, "t", "a");
+  fake_clock_pass_ms(0);
+
+  fail_scan(world, &busy);
+  fake_clock_pass_ms(499);
+  ck_assert_ptr_null(world->requests);
+  fake_clock_pass_ms(102);
+  answer_scan(world);
+
+  expect_found(&only, 7);
+  ck_assert_int_eq(world->root_reads, 1);
+  ask_clear(&only);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_locator__changed_root_is_read_by_the_next_lookup)
+{
+  struct world *world = world_new();
+  struct ask first, second;
+
+  put_region(world, "t", "", "", 7);
+  put_region(world, "u", "", "", 8);
+  world_start(world);
+  ask(&first, world, "t", "a");
+  fake_clock_pass_ms(1);
+
+  kr_locator_root_changed(world->locator);
+  ask(&second, world, "u", "a");
+  fake_clock_pass_ms(1);
+
+  expect_found(&second, 8);
+  ck_assert_int_eq(world->root_reads, 2);
+  ask_clear(&first);
+  ask_clear(&second);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_s082_catalog_that_is_opening_is_waited_for)
+{
+  struct world *world = world_new();
+  struct ask only;
+
+  put_region(world, "t", "", "", 7);
+  world->meta_state = KR__PB__META_REGION_SERVER__STATE__OPENING;
+  world_start(world);
+  ask(&only, world, "t", "a");
+  fake_clock_pass_ms(200);
+  ck_assert_int_eq(world->scans, 0);
+
+  world->meta_state = KR__PB__META_REGION_SERVER__STATE__OPEN;
+  fake_clock_pass_ms(5000);
+
+  expect_found(&only, 7);
+  ask_clear(&only);
+  world_free(world);
+}
+END_TEST
+
+/* ---- Fresh news ---- */
+
+START_TEST(test_locator__refresh_is_not_served_by_a_read_sent_before_it)
+{
+  struct world *world = world_new();
+  struct ask plain, fresh;
+
+  put_region(world, "t", "", "", 7);
+  world_start(world);
+  world->latency_ms = -1;
+  ask(&plain, world, "t", "a");
+  fake_clock_pass_ms(0);
+  ck_assert_int_eq(world->in_flight, 1);
+  ask_init(&fresh, world, "t", "a");
+  fresh.lookup.refresh = true;
+  ask_start(&fresh);
+  ck_assert_int_eq(world->in_flight, 2);
+
+  answer_scan(world);
+  expect_found(&plain, 7);
+  ck_assert_int_eq(fresh.done, 0);
+  answer_scan(world);
+
+  expect_found(&fresh, 7);
+  ask_clear(&plain);
+  ask_clear(&fresh);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_locator__refresh_joins_a_read_that_is_yet_to_be_sent)
+{
+  struct world *world = world_new();
+  struct ask plain, fresh;
+
+  put_region(world, "t", "", "", 7);
+  world->root_latency_ms = -1;
+  world_start(world);
+  ask(&plain, world, "t", "a");
+  ask_init(&fresh, world, "t", "a");
+  fresh.lookup.refresh = true;
+  ask_start(&fresh);
+
+  answer_root(world);
+  fake_clock_pass_ms(0);
+
+  expect_found(&plain, 7);
+  expect_found(&fresh, 7);
+  ck_assert_int_eq(world->scans, 1);
+  ask_clear(&plain);
+  ask_clear(&fresh);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_s032_refresh_that_changes_nothing_keeps_the_location)
+{
+  struct world *world = world_new();
+  struct ask plain, fresh;
+
+  put_region(world, "t", "", "", 7);
+  world_start(world);
+  ask(&plain, world, "t", "a");
+  fake_clock_pass_ms(0);
+  ask_init(&fresh, world, "t", "a");
+  fresh.lookup.refresh = true;
+  ask_start(&fresh);
+  fake_clock_pass_ms(0);
+
+  expect_found(&fresh, 7);
+  ck_assert_ptr_eq(fresh.lookup.location, plain.lookup.location);
+  ck_assert(!kr_location_retired(plain.lookup.location));
+  ck_assert_int_eq(fresh.lookup.source, KEYROUTE_SOURCE_CATALOG);
+  ask_clear(&plain);
+  ask_clear(&fresh);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_s020_answer_that_is_older_than_what_is_known_is_not_given)
+{
+  struct world *world = world_new();
+  struct ask slow_inside, slow_outside, quick;
+
+  put_region(world, "t", "a", "z", 100);
+  world_start(world);
+  world->latency_ms = -1;
+  ask(&slow_inside, world, "t", "b");
+  ask_init(&slow_outside, world, "t", "p");
+  slow_outside.lookup.refresh = true;
+  ask_start(&slow_outside);
+  ask_init(&quick, world, "t", "c");
+  quick.lookup.refresh = true;
+  ask_start(&quick);
+  fake_clock_pass_ms(0);
+  ck_assert_int_eq(world->in_flight, 3);
+
+  struct kr_request *last = world->requests->prev;
+  world->requests->prev = last->prev; /* the quick one's answer comes first */
+  last->prev->next = NULL;
+  last->next = world->requests;
+  last->prev = world->requests->prev;
+  world->requests->prev = last;
+  world->requests = last;
+  drop_region(world, "t", "a", 100);
+  put_region(world, "t", "a", "m", 200);
+  answer_scan(world);
+  expect_found(&quick, 200);
+  put_region(world, "t", "a", "z", 100);
+  drop_region(world, "t", "a", 200);
+  answer_scan(world);
+  answer_scan(world);
+
+  if (slow_inside.done > 0) {
+    expect_found(&slow_inside, 200);
+  }
+  ck_assert_int_eq(slow_outside.done, 0);
+  drop_region(world, "t", "a", 100);
+  put_region(world, "t", "a", "m", 200);
+  put_region(world, "t", "m", "z", 201);
+  world->latency_ms = 0;
+  fake_clock_pass_ms(200);
+  expect_found(&slow_inside, 200);
+  expect_found(&slow_outside, 201);
+  ask_clear(&slow_inside);
+  ask_clear(&slow_outside);
+  ask_clear(&quick);
+  world_free(world);
+}
+END_TEST
+
+/* ---- Closing ---- */
+
+START_TEST(test_s077_shutdown_ends_lookups_in_every_state)
+{
+  struct world *world = world_new();
+  struct ask asks[7];
+
+  put_region(world, "t", "", "", 7);
+  put_region(world, "w", "m", "", 8);
+  world->means.scans_per_table = 1;
+  world_start(world);
+  world->root_latency_ms = _i == 0 ? -1 : 0;
+  ask(&asks[0], world, "t", "a"); /* flies, or waits for the parent */
+  ask(&asks[1], world, "t", "b"); /* waits for the first */
+  ask(&asks[2], world, "t", "a"); /* joined the first */
+  ask(&asks[3], world, "absent", "a");
+  ask(&asks[4], world, "w", "a");
+  ask(&asks[5], world, "hbase:meta", "");
+  fake_clock_pass_ms(0);
+  if (_i >= 2) {
+    /* One more, in a backoff. */
+    failing_code = KEYROUTE_E_REMOTE;
+    world->judge = fail_always;
+  }
+  world->latency_ms = _i == 1 ? -1 : 5;
+  ask(&asks[6], world, "sleeper", "a");
+  fake_clock_pass_ms(_i == 2 ? 6 : 4);
+
+  kr_locator_shutdown(world->locator);
+
+  for (int i = 0; i < 7; i++) {
+    ck_assert_int_eq(asks[i].done, 1);
+  }
+  expect_failed(&asks[6], KEYROUTE_E_CLOSED);
+  struct ask late;
+
+  ask(&late, world, "t", "a");
+  ck_assert_int_eq(late.done, 1);
+  ask_clear(&late);
+  for (int i = 0; i < 7; i++) {
+    ask_clear(&asks[i]);
+  }
+  world_free(world);
+}
+END_TEST
+
+/* How far the flights have come when the locator is closed. */
+static void advance_to(struct world *world, int step)
+{
+  if (step >= 1) {
+    answer_root(world);
+  }
+  fake_clock_pass_ms(0);
+  for (int i = 1; i < step; i++) {
+    answer_scan(world);
+  }
+}
+
+START_TEST(test_s077_shutdown_ends_flights_at_every_step)
+{
+  struct world *world = world_new();
+  struct ask absent, waiting;
+
+  world->root_latency_ms = -1;
+  world_start(world);
+  world->latency_ms = -1;
+  ask(&absent, world, "t", "a");
+  ask(&waiting, world, "t", "b");
+  advance_to(world, _i);
+
+  kr_locator_shutdown(world->locator);
+
+  expect_failed(&absent, KEYROUTE_E_CLOSED);
+  expect_failed(&waiting, KEYROUTE_E_CLOSED);
+  ck_assert_int_eq(world->cancels + world->root_cancels, 1);
+  ask_clear(&absent);
+  ask_clear(&waiting);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_locator__closed_locator_answers_closed)
+{
+  struct world *world = world_new();
+  struct ask only;
+
+  world_start(world);
+  kr_locator_shutdown(world->locator);
+
+  ask(&only, world, "t", "a");
+
+  expect_failed(&only, KEYROUTE_E_CLOSED);
+  ask_clear(&only);
+  world_free(world);
+}
+END_TEST
+
+/* ---- Without memory ---- */
+
+/* One lookup of each kind, with the n-th allocation failing; false = it was never asked for. */
+static bool look_up_with_failure(long n, bool all)
+{
+  struct world *world = world_new();
+  struct ask asks[5];
+  static const char *const tables[] = {"t", "t", "absent", "hole", "hbase:meta"};
+  static const char *const rows[] = {"a", "b", "a", "x", ""};
+
+  put_region(world, "t", "", "", 7);
+  put_region(world, "hole", "", "m", 8);
+  put_dead(world, "", "a", 3, true);
+  world->means.retry = (struct kr_retry_policy){2, 10, 10, 100};
+  world_start(world);
+  for (int i = 0; i < 5; i++) {
+    ask_init(&asks[i], world, tables[i], rows[i]);
+    asks[i].lookup.trace = i % 2 == 0 ? kr_trace_new(world->mem) : NULL;
+  }
+  if (all) {
+    mem_fail_from(n);
+  } else {
+    mem_fail(n);
+  }
+  for (int i = 0; i < 5; i++) {
+    ask_start(&asks[i]);
+  }
+  fake_clock_pass_ms(31000);
+  bool failed = mem_has_failed();
+
+  mem_fail(0);
+  for (int i = 0; i < 5; i++) {
+    int code = asks[i].lookup.failure.code;
+    bool expected = i == 2 ? code == KEYROUTE_E_TABLE_NOT_FOUND
+                    : i == 3 ? code == KEYROUTE_E_HOLE
+                             : code == 0;
+
+    ck_assert_int_eq(asks[i].done, 1);
+    /* protobuf-c cannot tell a short memory from bad bytes. */
+    ck_assert_msg(expected || (failed && (code == KEYROUTE_E_NO_MEMORY ||
+                                          code == KEYROUTE_E_CORRUPT ||
+                                          code == KEYROUTE_E_BOOTSTRAP)),
+                  "allocation %ld, lookup %d: %s", n, i, keyroute_errname(code));
+    ask_clear(&asks[i]);
+  }
+  world_free(world);
+  return failed;
+}
+
+START_TEST(test_locator__each_allocation_may_fail)
+{
+  long n = 1;
+
+  while (look_up_with_failure(n, _i == 1)) {
+    n++;
+  }
+
+  ck_assert_int_gt(n, 50);
+}
+END_TEST
+
+/* ---- The suite ---- */
+
+static void add_flight_tests(TCase *tests)
+{
+  tcase_add_test(tests, test_locator__different_rows_of_one_cold_region_make_one_scan);
+  tcase_add_test(tests, test_locator__same_row_asked_by_many_makes_one_scan);
+  tcase_add_test(tests, test_locator__root_wanted_by_many_tables_is_read_once);
+  tcase_add_test(tests, test_locator__waiters_in_another_region_get_a_scan_of_their_own);
+  tcase_add_test(tests, test_locator__a_prefetched_neighbour_serves_its_waiters);
+  tcase_add_test(tests, test_s083_cold_start_makes_no_more_scans_than_regions);
+  tcase_add_test(tests, test_s084_nobody_waits_longer_than_the_queue_before_him);
+  tcase_add_test(tests, test_s085_failing_scans_give_their_place_back);
+  tcase_add_test(tests, test_s086_waiters_live_on_when_the_leader_is_cancelled);
+  tcase_add_test(tests, test_s086_waiters_live_on_when_the_leader_is_late);
+  tcase_add_test(tests, test_locator__cancelling_the_last_one_cancels_the_request);
+  tcase_add_test(tests, test_locator__cancelling_the_last_one_cancels_the_root_read);
+  tcase_add_test(tests, test_s095_cancel_ends_a_backoff_at_once);
+  tcase_add_test(tests, test_s087_callbacks_that_ask_again_keep_the_stack_flat);
+  tcase_add_test(tests, test_locator__callback_may_cancel_one_that_has_its_answer_already);
+}
+
+static void add_step_tests(TCase *tests)
+{
+  tcase_add_test(tests, test_locator__absent_table_takes_exactly_two_scans);
+  tcase_add_test(tests, test_locator__absent_table_ends_all_its_lookups_and_its_cache);
+  tcase_add_test(tests, test_locator__server_that_stops_early_does_not_mean_no_such_table);
+  tcase_add_test(tests, test_s052_hole_names_both_its_bounds);
+  tcase_add_test(tests, test_s052_hole_is_tried_again_until_it_is_filled);
+  tcase_add_test(tests, test_locator__missing_first_region_is_a_hole);
+  tcase_add_test(tests, test_locator__missing_last_region_is_a_hole);
+  tcase_add_test(tests, test_locator__split_parent_before_the_answer_takes_one_scan);
+  tcase_add_test(tests, test_locator__many_dead_rows_are_passed_by_one_scan_more);
+  tcase_add_test(tests, test_s050_parent_without_daughters_is_offline_until_they_come);
+  tcase_add_test(tests, test_locator__before_finds_the_region_below);
+  tcase_add_test(tests, test_locator__root_itself_comes_from_the_registry);
+  tcase_add_test(tests, test_locator__cache_only_asks_nobody);
+  tcase_add_test(tests, test_locator__lone_miss_reads_three_rows);
+  tcase_add_test(tests, test_locator__misses_close_together_prefetch);
+  tcase_add_test(tests, test_locator__scans_of_a_table_are_limited_and_served_in_order);
+}
+
+static void add_retry_tests(TCase *tests)
+{
+  tcase_add_test(tests, test_s074_permanent_failure_is_returned_once);
+  tcase_add_test(tests, test_s081_failed_root_read_is_shared_and_the_next_one_tries_anew);
+  tcase_add_test(tests, test_s063_missing_znode_is_waited_for);
+  tcase_add_test(tests, test_s090_no_wait_is_longer_than_the_cap);
+  tcase_add_test(tests, test_s091_second_try_comes_after_the_pause);
+  tcase_add_test(tests, test_s092_default_policy_outlives_an_outage_of_two_seconds);
+  tcase_add_loop_test(tests, test_s094_every_failure_ends_by_the_deadline_with_its_own_code, 0,
+                      (int)(sizeof(transport_codes) / sizeof(transport_codes[0])));
+  tcase_add_test(tests, test_locator__number_of_tries_is_bounded);
+  tcase_add_test(tests, test_locator__deadline_tells_what_stood_in_the_way);
+  tcase_add_test(tests, test_locator__silence_until_the_deadline_is_a_timeout);
+  tcase_add_test(tests, test_locator__last_wait_ends_with_the_deadline_and_no_try_more);
+}
+
+static void add_server_tests(TCase *tests)
+{
+  tcase_add_test(tests, test_locator__region_without_server_is_answered_once_it_has_one);
+  tcase_add_test(tests, test_locator__replica_asked_for_must_have_a_server);
+  tcase_add_test(tests, test_s064_dead_catalog_server_makes_the_registry_be_read_again);
+  tcase_add_test(tests, test_locator__restarted_catalog_server_is_asked_at_once);
+  tcase_add_test(tests, test_locator__regions_on_a_dead_server_are_forgotten);
+  tcase_add_test(tests, test_locator__stale_place_of_the_catalog_is_read_anew);
+  tcase_add_test(tests, test_locator__overloaded_server_keeps_its_place_and_its_wait);
+  tcase_add_test(tests, test_locator__changed_root_is_read_by_the_next_lookup);
+  tcase_add_test(tests, test_s082_catalog_that_is_opening_is_waited_for);
+  tcase_add_test(tests, test_locator__refresh_is_not_served_by_a_read_sent_before_it);
+  tcase_add_test(tests, test_locator__refresh_joins_a_read_that_is_yet_to_be_sent);
+  tcase_add_test(tests, test_s032_refresh_that_changes_nothing_keeps_the_location);
+  tcase_add_test(tests, test_s020_answer_that_is_older_than_what_is_known_is_not_given);
+}
+
+static Suite *suite(void)
+{
+  Suite *made = suite_create("locator");
+  TCase *tests = tcase_create("all");
+
+  tcase_set_timeout(tests, 60);
+  add_flight_tests(tests);
+  add_step_tests(tests);
+  add_retry_tests(tests);
+  add_server_tests(tests);
+  tcase_add_loop_test(tests, test_s077_shutdown_ends_lookups_in_every_state, 0, 3);
+  tcase_add_loop_test(tests, test_s077_shutdown_ends_flights_at_every_step, 0, 3);
+  tcase_add_test(tests, test_locator__closed_locator_answers_closed);
+  tcase_add_loop_test(tests, test_locator__each_allocation_may_fail, 0, 2);
+  suite_add_tcase(made, tests);
+  return made;
+}
+
+int main(void)
+{
+  SRunner *runner = srunner_create(suite());
+  int failed;
+
+  srunner_run_all(runner, CK_ENV);
+  failed = srunner_ntests_failed(runner);
+  srunner_free(runner);
+  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,167 @@
+#!/usr/bin/env bash
+# Runs every test, having installed what is missing. The last line is "N passed, N failed".
+#
+#   test/run.sh              everything
+#   test/run.sh unit         one part: unit, address, thread, hbase, valgrind, dist (several may be named)
+#
+#   unit      the tests that need no cluster, as built by default
+#   address   the same under the address and undefined-behaviour sanitizers
+#   thread    the same under the thread sanitizer
+#   hbase     against real HBase 2.6.3 and 2.4.18 (Java, jars from the package registry)
+#   valgrind  the command under valgrind, on a real HBase
+#   dist      make distcheck, and the library as an installed one: pkg-config, examples, C and C++
+#
+# Output of the programs goes to build*/test-logs; what failed is shown. A test that had to be skipped
+# is told with its reason, and fails a run under CI.
+set -euo pipefail
+top=$(cd "$(dirname "$0")/.." && pwd)
+cd "$top"
+export KEYROUTE_SOURCE=$top KEYROUTE_CLUSTER_DIR=$top/test/cluster
+
+parts=("$@")
+[ ${#parts[@]} -gt 0 ] || parts=(unit address thread hbase valgrind dist)
+passed=0 failed=0 skipped=0
+say() { printf '%s\n' "$*"; }
+say_part() { printf '\n== %s\n' "$*"; }
+
+# Count what Check's closing line says: "100%: Checks: 12, Failures: 0, Errors: 0".
+count() { # LOG
+  local checks failures errors
+  while read -r checks failures errors; do
+    failed=$((failed + failures + errors))
+    passed=$((passed + checks - failures - errors))
+  done < <(sed -n 's/^[0-9]*%: Checks: \([0-9]*\), Failures: \([0-9]*\), Errors: \([0-9]*\)$/\1 \2 \3/p' "$1")
+}
+
+# Run one program; its result counts as many tests as it says it made, or as one.
+run() { # NAME BUILD COMMAND...
+  local name=$1 log status before=$((passed + failed)) failed_before=$failed began=$SECONDS
+  log=$2/test-logs/${name//[ \/]/-}.log
+  shift 2
+  mkdir -p "$(dirname "$log")"
+  status=0
+  timeout -k 10 900 "$@" >"$log" 2>&1 </dev/null || status=$?
+  if [ "$status" -eq 77 ]; then
+    skipped=$((skipped + 1))
+    say "SKIP $name: $(grep -m1 SKIPPED "$log" || tail -n1 "$log")"
+    return
+  fi
+  count "$log"
+  if [ $((passed + failed)) -eq "$before" ]; then
+    [ "$status" -ne 0 ] || passed=$((passed + 1))
+  fi
+  if [ "$status" -ne 0 ] && [ "$failed" -eq "$failed_before" ]; then
+    failed=$((failed + 1)) # it died, or a sanitizer spoke
+  fi
+  if [ "$failed" -ne "$failed_before" ]; then
+    say "FAIL $name (status $status), from $log:"
+    tail -n 60 "$log" | sed 's/^/  | /'
+  else
+    say "ok   $name: $((passed + failed - before)) tests, $((SECONDS - began)) s"
+  fi
+}
+
+# A build must fail: it would not have seen the bug otherwise.
+run_seeded() { # NAME BUILD COMMAND...
+  local name=$1 build=$2
+  shift 2
+  run "$name" "$build" bash -c '! "$@"' seeded "$@"
+}
+
+build() { # FOLDER CONFIGURE-ARGUMENTS
+  tools/build.sh "$@"
+  make -s -C "$1" -j"$(nproc)" check TESTS= >"$1/make-check.log" 2>&1 || {
+    tail -n 40 "$1/make-check.log"
+    say "FAIL building the tests in $1"
+    failed=$((failed + 1))
+    finish
+  }
+}
+
+unit_tests() { # FOLDER
+  local program
+  for program in $(make -s -C "$1" print-tests); do
+    KEYROUTE=$top/$1/keyroute run "$(basename "$program")$2" "$1" "$1/$program"
+  done
+}
+
+part_unit() {
+  say_part "tests without a cluster"
+  build build --enable-werror
+  unit_tests build ""
+  run includes build test/includes_test.sh
+  KEYROUTE_LIBRARY=build/.libs/libkeyroute.so run symbols build test/symbols_test.sh
+}
+
+part_address() {
+  say_part "the same under the address and undefined-behaviour sanitizers"
+  build build-address --enable-werror --enable-sanitizer=address --disable-shared CFLAGS="-O1 -g"
+  export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0
+  unit_tests build-address " (address)"
+  for bug in use-after-free overflow leak undefined; do
+    run_seeded "seeded $bug" build-address build-address/test/seeded "$bug"
+  done
+  unset ASAN_OPTIONS
+}
+
+part_thread() {
+  say_part "the same under the thread sanitizer"
+  build build-thread --enable-werror --enable-sanitizer=thread --disable-shared CFLAGS="-O1 -g"
+  export TSAN_OPTIONS="halt_on_error=0 exitcode=66 suppressions=$top/test/thread.supp ignore_noninstrumented_modules=1"
+  unit_tests build-thread " (thread)"
+  run_seeded "seeded race" build-thread build-thread/test/seeded race
+  unset TSAN_OPTIONS
+}
+
+part_hbase() {
+  local version
+  say_part "against real HBase"
+  build build --enable-werror
+  export KEYROUTE=$top/build/keyroute
+  for version in 2.6.3 2.4.18; do
+    say "fetching HBase $version, if it is not here yet"
+    test/cluster/prepare.sh "$version" >/dev/null || say "HBase $version cannot be had"
+    KEYROUTE_HBASE_VERSION=$version run "oracle, HBase $version" build build/test/integration/oracle_test
+  done
+  for program in build/test/integration/*_test; do
+    case $(basename "$program") in
+      oracle_test | *.o) ;;
+      *) run "$(basename "$program"), HBase 2.6.3" build "$program" ;;
+    esac
+  done
+  unset KEYROUTE
+}
+
+part_valgrind() {
+  say_part "the command under valgrind"
+  build build --enable-werror
+  run valgrind build test/valgrind_test.sh build
+}
+
+part_dist() {
+  say_part "the distribution"
+  tools/build.sh build --enable-werror
+  run distcheck build make -C build distcheck
+  run installed build test/installed_test.sh build
+}
+
+finish() {
+  say ""
+  if [ "$skipped" -gt 0 ] && [ -n "${CI:-}" ]; then
+    say "skipped tests fail a run under CI"
+    failed=$((failed + skipped))
+  fi
+  if [ "$skipped" -gt 0 ]; then
+    say "$passed passed, $failed failed, $skipped skipped"
+  else
+    say "$passed passed, $failed failed"
+  fi
+  [ "$failed" -eq 0 ] || exit 1
+  exit 0
+}
+
+tools/setup.sh
+for part in "${parts[@]}"; do
+  "part_$part"
+done
+finish

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# The command under valgrind, on a real HBase: found, not found, many rows, unreachable. Neither a
+# wrong access nor a lost block is allowed, in this project's code or in the libraries it uses.
+set -euo pipefail
+top=$(cd "$(dirname "$0")/.." && pwd)
+build=$(cd "$1" && pwd)
+cd "$top"
+command -v valgrind >/dev/null || { echo "SKIPPED: valgrind is missing"; exit 77; }
+
+coproc CLUSTER { exec test/cluster/run.sh; }
+cluster_pid=$CLUSTER_PID
+exec 7>&"${CLUSTER[1]}" 8<&"${CLUSTER[0]}"
+eval "exec ${CLUSTER[1]}>&-"
+trap 'exec 7>&-; wait "$cluster_pid" 2>/dev/null || true' EXIT
+answer() {
+  local line
+  while IFS= read -r -t 300 line <&8; do
+    case $line in READY* | OK*) echo "$line"; return 0 ;; ERR*) echo "$line" >&2; return 1 ;; esac
+  done
+  echo "SKIPPED: no cluster"
+  exit 77
+}
+ready=$(answer)
+zookeeper=${ready#*zookeeper=}
+zookeeper=${zookeeper%% *}
+echo 'create t d h l p t' >&7
+answer
+
+check() { # EXPECTED-STATUS ARGUMENTS...
+  local expected=$1 status=0
+  shift
+  "$build/libtool" --mode=execute valgrind --quiet --error-exitcode=99 --leak-check=full \
+    --errors-for-leak-kinds=definite,indirect,possible --show-leak-kinds=definite,indirect,possible \
+    --suppressions=test/valgrind.supp "$build/keyroute" "$@" || status=$?
+  [ "$status" -eq "$expected" ] || { echo "status $status instead of $expected: $*"; exit 1; }
+}
+check 0 locate -z "$zookeeper" --deadline 60000 t a e i m q u --trace
+check 0 locate -z "$zookeeper" --deadline 60000 --jobs 8 -o json t a b c d e f g h i j k l m n o p q r s
+check 0 locate -z "$zookeeper" --deadline 60000 --replica all t a
+check 1 locate -z "$zookeeper" --deadline 60000 nosuch a
+check 3 locate -z 127.0.0.1:1 --deadline 2000 t a
+check 2 locate -z "$zookeeper" t '\x'
+echo "clean"

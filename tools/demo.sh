@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# The main job on a real cluster: sets up what is missing, builds, starts an embedded HBase, locates
+# rows, splits a region, shows where the new answer comes from, and cleans up after itself.
+set -euo pipefail
+top=$(cd "$(dirname "$0")/.." && pwd)
+cd "$top"
+
+step() { printf '\n\033[1m== %s\033[0m\n' "$*"; }
+show() {
+  printf '\n$ %s\n' "keyroute $*" | sed "s|-z $zookeeper|-z \$ZOOKEEPER|"
+  "$top/build/keyroute" "$@"
+}
+
+step "1/5 installing what is missing"
+tools/setup.sh
+
+step "2/5 building"
+tools/build.sh build
+
+step "3/5 starting HBase (the first time its jars are fetched)"
+coproc CLUSTER { exec test/cluster/run.sh; }
+cluster_pid=$CLUSTER_PID
+exec 7>&"${CLUSTER[1]}" 8<&"${CLUSTER[0]}"
+eval "exec ${CLUSTER[1]}>&-"
+# When its standard input ends the cluster stops and removes its folder.
+stop_cluster() {
+  exec 7>&-
+  for _ in $(seq 150); do
+    kill -0 "$cluster_pid" 2>/dev/null || return 0
+    sleep 0.1
+  done
+  kill "$cluster_pid" 2>/dev/null || true
+}
+trap stop_cluster EXIT
+
+answer() { # wait for one line that begins with READY, OK or ERR
+  local line
+  while IFS= read -r -t 900 line <&8; do
+    case $line in
+      READY* | OK*) printf '%s\n' "$line"; return 0 ;;
+      ERR*) printf '%s\n' "$line" >&2; return 1 ;;
+    esac
+  done
+  echo "the cluster ended" >&2
+  return 1
+}
+tell() { printf 'hbase: %s\n' "$1"; printf '%s\n' "$1" >&7; answer >/dev/null; }
+
+ready=$(answer)
+zookeeper=${ready#*zookeeper=}
+zookeeper=${zookeeper%% *}
+echo "HBase is up, ZooKeeper at $zookeeper"
+
+step "4/5 locating rows"
+tell 'create orders g p'
+tell 'create ns:odd a,b \x80\x00 \xFF\xFF'
+show locate -z "$zookeeper" orders apple grape zebra
+echo
+echo "Keys may hold any byte; they are written with HBase's own escapes:"
+show locate -z "$zookeeper" ns:odd 'a,b' 'a,a\x00' '\x80\x00\x01' '\xFF\xFF'
+echo
+echo "For programs, one JSON object a line:"
+show locate -z "$zookeeper" -o json orders grape
+echo
+echo "What cannot be found is told apart, in one line on stderr (exit status 1):"
+show locate -z "$zookeeper" nosuch row || true
+
+step "5/5 splitting the region that holds grape, and asking again with --trace"
+tell 'split orders m'
+show locate -z "$zookeeper" --trace orders grape orange
+echo
+echo "done: all of it ran on a real HBase, which is now stopped"
