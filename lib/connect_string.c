@@ -1,8 +1,8 @@
 /*
  * Takes apart the text by which people name a ZooKeeper ensemble.
  *
- * ZooKeeper's own form is "host:port,host:port/chroot". HBase's property hbase.zookeeper.quorum is a
- * plain list of hosts, mostly without ports, and both are seen with blanks behind the commas. One
+ * ZooKeeper's own form is "host:port,host:port/chroot". HBase's property hbase.zookeeper.quorum is
+ * a plain list of hosts, mostly without ports, and both are seen with blanks behind the commas. One
  * parser takes them all.
  *
  *  1. The chroot begins at the first slash. It is one for all hosts, since it stands at the end.

@@ -1,9 +1,9 @@
 /*
  * The addresses behind the hosts of a ZooKeeper ensemble.
  *
- * ZooKeeper's client could resolve names itself, but does so inside calls that hold its locks, gives
- * up altogether when one of them fails, and keeps the addresses it got first. So names are looked up
- * here, and it is given numbers only.
+ * ZooKeeper's client could resolve names itself, but does so inside calls that hold its locks,
+ * gives up altogether when one of them fails, and keeps the addresses it got first. So names are
+ * looked up here, and it is given numbers only.
  *
  *  1. A host that does not resolve costs only itself. What went wrong with it is kept for messages.
  *  2. Numbers need no resolver and are never held up: they are taken in with AI_NUMERICHOST.

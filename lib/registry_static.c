@@ -3,8 +3,8 @@
  *
  *  1. The answer comes from a posted task, never inside the starting call.
  *  2. A posted task cannot be called back. A cancelled read stays in the loop's queue, without a
- *     callback, until its turn comes and frees it; that is before the loop ends, and the registry is
- *     freed after it.
+ *     callback, until its turn comes and frees it; that is before the loop ends, and the registry
+ *     is freed after it.
  *  3. Nothing can take long, so the timeout has no meaning here, and close nothing to do.
  *
  * All on the loop.

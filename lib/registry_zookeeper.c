@@ -15,11 +15,11 @@
  *  3. Each read asks the server. Nothing is answered from memory.
  *
  * About the session:
- *  4. At most one is in use and at most one is being opened, which looks up the names anew. What the
- *     one replaces is closed on the worker.
- *  5. When it is not connected for 200 ms, the addresses are tried (a careful opening). Some answer:
- *     a new session with these takes over. All refuse or close: it goes, and the reads that wait end
- *     with the reason. They are silent: it stays, and is tried again later and later.
+ *  4. At most one is in use and at most one is being opened, which looks up the names anew. What
+ *     the one replaces is closed on the worker.
+ *  5. When it is not connected for 200 ms, the addresses are tried (a careful opening). Some
+ *     answer: a new session with these takes over. All refuse or close: it goes, and the reads that
+ *     wait end with the reason. They are silent: it stays, and is tried again later and later.
  *  6. After a failure there is a pause before the next opening, with jitter, up to 2 s while
  *     somebody waits and up to 10 s else: no hot loop, whatever is wrong.
  *  7. A read that times out on a connected session without any reply makes it suspect: a server
@@ -47,7 +47,8 @@
 #define PAUSE_WAITING_MS 2000
 #define PAUSE_MAX_MS 10000
 #define REISSUE_MS 100
-/* So many connections in a row, each shorter than this and without a reply, and the session goes. */
+/* So many connections in a row, each shorter than this and without a reply, and the session goes.
+ * */
 #define FLAPS_MAX 3
 #define FLAP_MS 2000
 #define REWATCH_TIMEOUT_MS 30000

@@ -1,8 +1,8 @@
 /*
  * Runs calls that may block for seconds, one after another, so that nobody else has to.
  *
- * The difficulty is the end. Name resolution and zookeeper_close cannot be interrupted, yet closing a
- * connection is bounded. So the thread can be left behind, and from that moment on it may touch
+ * The difficulty is the end. Name resolution and zookeeper_close cannot be interrupted, yet closing
+ * a connection is bounded. So the thread can be left behind, and from that moment on it may touch
  * nothing that belongs to the connection. Hence:
  *
  *  1. A worker is malloc'ed and counted: one count for the owner, one for the thread, one for each
@@ -10,8 +10,8 @@
  *  2. A job that has run goes either to the loop (done) or to drop, decided under the lock against
  *     `abandoned`. Close sets that flag under the same lock and then waits until no done is on its
  *     way any more. So after close no done runs, and none is lost.
- *  3. The thread ends when it was told to, has nothing left to run, and no done is on its way: a done
- *     may still hand in the job that gives back what the first one got.
+ *  3. The thread ends when it was told to, has nothing left to run, and no done is on its way: a
+ *     done may still hand in the job that gives back what the first one got.
  *  4. The loop is touched only by posting to it, under the lock, while `abandoned` is false.
  *
  * Threads: submit on the loop, close on any other thread. The lock is held for a few instructions

@@ -7,14 +7,15 @@
  * zookeeper_close). It can be left behind: what such a call does cannot be interrupted. */
 struct kr_worker;
 
-/* A piece of work, run in the order submitted. It and all it owns is allocated with malloc, not with
- * the connection's allocator, since it may outlive the connection. */
+/* A piece of work, run in the order submitted. It and all it owns is allocated with malloc, not
+ * with the connection's allocator, since it may outlive the connection. */
 struct kr_job {
   struct kr_job *next;
   void (*run)(struct kr_job *job);  /* on the worker */
   void (*done)(struct kr_job *job); /* on the loop, after run; frees the job */
-  void (*drop)(struct kr_job *job); /* instead of done, any thread, when the worker was closed: must
-                                       touch nothing but the job; frees it. run may have run or not */
+  void (*drop)(struct kr_job *job); /* instead of done, any thread, when the worker was closed,
+                                       whether or not run has run: must touch nothing but the job;
+                                       frees it */
   bool always;                      /* run it even when the worker is closed first: gives back what
                                        an earlier job got */
   struct kr_task task;              /* the worker's own */

@@ -4,8 +4,8 @@
  * ZooKeeper's threads, and a worker that was left behind in the resolver, hold a count on the gate
  * and nothing else of the connection.
  *
- *  1. The loop is posted to under the lock and only while the gate is open, so shutting it is enough
- *     to keep everybody off a loop that is about to end.
+ *  1. The loop is posted to under the lock and only while the gate is open, so shutting it is
+ *     enough to keep everybody off a loop that is about to end.
  *  2. `owner` is read and cleared on the loop only. A task that arrives after stop finds NULL and
  *     frees itself.
  *  3. The application's log callback runs under no lock, but shut waits for lines under way: after

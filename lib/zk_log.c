@@ -1,17 +1,18 @@
 /*
  * Brings each line that ZooKeeper's client logs to the connection it is about.
  *
- * The client's log callback gets a line of text and no context, and its threads are not ours, so the
- * only thing that can tell two handles apart is the function called. Hence a fixed set of functions,
- * one a slot, that are lent to one handle each. Thread-local context was tried on paper and dropped:
- * the client's I/O thread never calls us before it logs.
+ * The client's log callback gets a line of text and no context, and its threads are not ours, so
+ * the only thing that can tell two handles apart is the function called. Hence a fixed set of
+ * functions, one a slot, that are lent to one handle each. Thread-local context was tried on paper
+ * and dropped: the client's I/O thread never calls us before it logs.
  *
  *  1. A slot in use holds a count on its gate. It is lent until its handle is closed, so a handle
  *     that was left behind keeps its slot, and its shut gate swallows the lines.
  *  2. When no slot is left the handle is silent: the default would write to stderr.
  *  3. Never at a level above WARNING: what matters comes back as an error of the call.
  *
- * Process-wide by nature; the lock is held for a look-up only.  Source: zookeeper.h, log_callback_fn
+ * Process-wide by nature; the lock is held for a look-up only.  Source: zookeeper.h,
+ * log_callback_fn
  */
 #include "lib/zk_log.h"
 

@@ -6,8 +6,8 @@
  * this asks all addresses for one at the same time and says what each did. It opens a connection,
  * sends a ConnectRequest, and gives the session back with a CloseSession if one comes.
  *
- *  1. A server that takes the connection but has no quorum closes it without an answer: that is told
- *     apart from one that refuses, and from one that says nothing.
+ *  1. A server that takes the connection but has no quorum closes it without an answer: that is
+ *     told apart from one that refuses, and from one that says nothing.
  *  2. Never longer than its bound, and looks at `stop` every 50 ms.
  *  3. No byte the server sends is interpreted: that some come is all that is asked.
  *

@@ -36,7 +36,9 @@ enum kr_zk_request {
 /* A request, and then its reply: malloc'ed, freed with kr_zk_reply_free. */
 struct kr_zk_reply {
   struct kr_task task;
-  struct kr_zk_reply *next; /* the holder's */
+  struct kr_zk_reply *next; /* the holder's; zk_session.c's while it is out, as the next two */
+  struct kr_zk_reply *prev;
+  struct kr_zk_session *session;
   struct kr_zk_gate *gate;  /* counted */
   const struct kr_zk_handler *handler;
   enum kr_zk_request request;

@@ -86,26 +86,37 @@ static void take(struct proxy *proxy, enum proxy_mode mode)
   close(client);
 }
 
-/* A ConnectRequest with a session id in it (length, version, zxid, timeout, id): another id. */
-static void forget_session(char *bytes, ssize_t len)
+/* The client sends its ConnectRequest in two pieces, so its first message is read as a whole:
+ * length, version, zxid, timeout, session id, ... */
+static ssize_t take_first(int from, char *bytes, size_t size, enum proxy_mode mode)
 {
   static const char none[8];
 
-  if (len >= 28 && memcmp(bytes + 20, none, sizeof(none)) != 0) {
+  if (recv(from, bytes, 4, MSG_WAITALL) != 4) {
+    return -1;
+  }
+  size_t len = (size_t)(unsigned char)bytes[3];
+  if (4 + len > size || recv(from, bytes + 4, len, MSG_WAITALL) != (ssize_t)len) {
+    return -1;
+  }
+  if (mode == PROXY_FORGET && len >= 28 && memcmp(bytes + 20, none, sizeof(none)) != 0) {
     bytes[27] = (char)(bytes[27] ^ 0x55);
   }
+  return (ssize_t)(4 + len);
 }
 
+/* sent  NULL = from the server */
 static bool relay(int from, int to, enum proxy_mode mode, int *sent)
 {
   char bytes[4096];
-  ssize_t len = recv(from, bytes, sizeof(bytes), MSG_DONTWAIT);
+  ssize_t len;
 
-  if (sent != NULL && (*sent)++ == 0 && mode == PROXY_FORGET) {
-    forget_session(bytes, len);
-  }
-  if (sent != NULL && *sent > 1 && mode == PROXY_FLAP) {
+  if (sent != NULL && (*sent)++ == 0 && mode != PROXY_PASS) {
+    len = take_first(from, bytes, sizeof(bytes), mode);
+  } else if (sent != NULL && *sent > 1 && mode == PROXY_FLAP) {
     return false;
+  } else {
+    len = recv(from, bytes, sizeof(bytes), MSG_DONTWAIT);
   }
   return len > 0 && send(to, bytes, (size_t)len, MSG_NOSIGNAL) == len;
 }

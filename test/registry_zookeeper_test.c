@@ -1,8 +1,8 @@
 /*
  * The ZooKeeper registry against a real server, and against what stands in for one that is broken.
  *
- * getaddrinfo is defined here, over the C library's, for names under .test and .invalid: that is how
- * a slow name server and a host that moves are made. It also counts what is asked of it.
+ * getaddrinfo is defined here, over the C library's, for names under .test and .invalid: that is
+ * how a slow name server and a host that moves are made. It also counts what is asked of it.
  */
 #include "lib/registry_zookeeper.h"
 

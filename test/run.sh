@@ -107,7 +107,7 @@ part_address() {
 part_thread() {
   say_part "the same under the thread sanitizer"
   build build-thread --enable-werror --enable-sanitizer=thread --disable-shared CFLAGS="-O1 -g"
-  export TSAN_OPTIONS="halt_on_error=0 exitcode=66 suppressions=$top/test/thread.supp ignore_noninstrumented_modules=1"
+  export TSAN_OPTIONS="halt_on_error=0 exitcode=66 ignore_noninstrumented_modules=1"
   unit_tests build-thread " (thread)"
   run_seeded "seeded race" build-thread build-thread/test/seeded race
   unset TSAN_OPTIONS

@@ -11,6 +11,7 @@
 enum { TIMEOUT_S = 60 };
 
 static char **paths;
+static char **names; /* of the cases: Check does not copy them */
 
 START_TEST(test_scenario__plays_as_written)
 {
@@ -34,7 +35,10 @@ static char *case_name(const char *path)
   const char *slash = strrchr(path, '/');
   char *name = strdup(slash != NULL ? slash + 1 : path);
 
-  if (name != NULL && strrchr(name, '.') != NULL) {
+  if (name == NULL) {
+    abort();
+  }
+  if (strrchr(name, '.') != NULL) {
     *strrchr(name, '.') = '\0';
   }
   return name;
@@ -42,8 +46,8 @@ static char *case_name(const char *path)
 
 static void add_file(Suite *suite, int number)
 {
-  char *name = case_name(paths[number]);
-  TCase *one = tcase_create(name); /* keeps the name */
+  names[number] = case_name(paths[number]);
+  TCase *one = tcase_create(names[number]);
 
   tcase_set_timeout(one, TIMEOUT_S);
   tcase_add_loop_test(one, test_scenario__plays_as_written, number, number + 1);
@@ -66,11 +70,20 @@ int main(int argc, char **argv)
     paths = found.gl_pathv;
     count = (int)found.gl_pathc;
   }
+  names = calloc((size_t)count, sizeof(*names));
+  if (names == NULL) {
+    abort();
+  }
   for (int i = 0; i < count; i++) {
     add_file(suite, i);
   }
   srunner_run_all(runner, CK_ENV);
   int failed = srunner_ntests_failed(runner);
   srunner_free(runner);
+  for (int i = 0; i < count; i++) {
+    free(names[i]);
+  }
+  free(names);
+  globfree(&found);
   return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -153,7 +153,7 @@ START_TEST(test_zk_log__a_line_comes_without_its_front_and_printable)
   int slot;
   kr_zk_log_cb log = kr_zk_log_take(gate, &slot);
 
-  log("2026-11-30 06:00:00,000:12(0x7f):ZOO_ERROR@handle_socket_error_msg@2516: Socket: \x1b refused");
+  log("2026-11-30 06:00:00,000:12(0x7f):ZOO_ERROR@handle_error@2516: Socket: \x1b refused");
   kr_zk_log_release(slot);
   log("2026:ZOO_INFO@f@1: nobody listens");
 

@@ -95,7 +95,7 @@ static void answering_start(struct answering *answering, pthread_t *thread)
 
 START_TEST(test_zk_probe__a_server_that_answers_is_asked_for_a_session_and_given_it_back)
 {
-  static const uint8_t head[20] = {0, 0, 0, 45, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x0f, 0xa0};
+  static const uint8_t head[20] = {0, 0, 0, 45, [18] = 0x0f, [19] = 0xa0};
   static const uint8_t goodbye[12] = {0, 0, 0, 8, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xf5};
   struct answering answering;
   pthread_t thread;

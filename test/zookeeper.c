@@ -1,7 +1,7 @@
 /*
- * One real ZooKeeper server for tests: org.apache.zookeeper.server.ZooKeeperServerMain, from the jars
- * that test/cluster/prepare.sh fetches, in a temporary folder, on a port of loopback that was free a
- * moment before. PDEATHSIG ends it with the test's process, whatever way that ends.
+ * One real ZooKeeper server for tests: org.apache.zookeeper.server.ZooKeeperServerMain, from the
+ * jars that test/cluster/prepare.sh fetches, in a temporary folder, on a port of loopback that was
+ * free a moment before. PDEATHSIG ends it with the test's process, whatever way that ends.
  */
 #ifndef THREADED
 #define THREADED

@@ -1,0 +1,129 @@
+/*
+ * Errors: every code of the public table has its name, text and kind, and messages fit.
+ */
+#include "lib/error.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROW(name, number, text, kind, retried) \
+  {number, KEYROUTE_E_##name, #name, text, KEYROUTE_KIND_##kind, retried},
+static const struct {
+  int number, code;
+  const char *name, *text;
+  enum keyroute_kind kind;
+  bool retried;
+} rows[] = {KEYROUTE_ERRORS(ROW)};
+#undef ROW
+
+enum { ROWS = (int)(sizeof(rows) / sizeof(rows[0])) };
+
+START_TEST(test_error__each_code_has_name_text_and_kind)
+{
+  int code = rows[_i].code;
+
+  ck_assert_int_eq(code, rows[_i].number);
+  ck_assert_int_lt(code, 0);
+  ck_assert_str_eq(keyroute_errname(code), rows[_i].name);
+  ck_assert_str_eq(keyroute_strerror(code), rows[_i].text);
+  ck_assert_str_ne(keyroute_strerror(code), "");
+  ck_assert(keyroute_is_retriable(code) == rows[_i].retried);
+  ck_assert_int_eq(keyroute_error_kind(code), rows[_i].kind);
+}
+END_TEST
+
+START_TEST(test_error__no_two_codes_are_alike)
+{
+  for (int i = 0; i < ROWS; i++) {
+    for (int j = 0; j < i; j++) {
+      ck_assert_int_ne(rows[i].code, rows[j].code);
+      ck_assert_str_ne(rows[i].text, rows[j].text);
+    }
+  }
+}
+END_TEST
+
+START_TEST(test_error__fatal_ones_are_not_tried_again)
+{
+  for (int i = 0; i < ROWS; i++) {
+    ck_assert(rows[i].retried == (rows[i].kind != KEYROUTE_KIND_FATAL));
+  }
+}
+END_TEST
+
+START_TEST(test_error__success_and_unknown_codes_have_texts)
+{
+  static const int unknown[] = {1, -ROWS - 1, -100, 2147483647, -2147483647 - 1};
+
+  ck_assert_str_eq(keyroute_errname(0), "OK");
+  ck_assert_str_eq(keyroute_strerror(0), "success");
+  ck_assert_int_eq(keyroute_error_kind(0), KEYROUTE_KIND_NONE);
+  for (int i = 0; i < 5; i++) {
+    ck_assert_str_eq(keyroute_errname(unknown[i]), "UNKNOWN");
+    ck_assert_str_eq(keyroute_strerror(unknown[i]), "unknown error");
+    ck_assert(!keyroute_is_retriable(unknown[i]));
+    ck_assert_int_eq(keyroute_error_kind(unknown[i]), KEYROUTE_KIND_NONE);
+  }
+}
+END_TEST
+
+START_TEST(test_error__failure_starts_clean_and_is_cut_to_fit)
+{
+  struct kr_failure failure;
+  char long_text[2000];
+
+  memset(&failure, 0xff, sizeof(failure));
+  memset(long_text, 'x', sizeof(long_text));
+  long_text[sizeof(long_text) - 1] = '\0';
+  kr_fail(&failure, KEYROUTE_E_HOLE, "%s", long_text);
+
+  ck_assert_int_eq(failure.code, KEYROUTE_E_HOLE);
+  ck_assert_int_eq(failure.kind, KEYROUTE_KIND_REFRESH);
+  ck_assert(!failure.final && !failure.connecting);
+  ck_assert_int_eq(failure.wait_ms, 0);
+  ck_assert_str_eq(failure.server, "");
+  ck_assert_uint_eq(strlen(failure.message), sizeof(failure.message) - 1);
+}
+END_TEST
+
+START_TEST(test_error__detail_may_be_null)
+{
+  struct keyroute_detail detail = KEYROUTE_DETAIL_INIT;
+
+  ck_assert_int_eq(kr_detail_fail(NULL, KEYROUTE_E_CLOSED, "x"), KEYROUTE_E_CLOSED);
+  ck_assert_int_eq(kr_detail_fail(&detail, KEYROUTE_E_CLOSED, "row %d", 5), KEYROUTE_E_CLOSED);
+
+  ck_assert_int_eq(detail.error, KEYROUTE_E_CLOSED);
+  ck_assert_str_eq(detail.message, "row 5");
+}
+END_TEST
+
+/* ---- The suite ---- */
+
+static Suite *suite(void)
+{
+  Suite *made = suite_create("error");
+  TCase *tests = tcase_create("all");
+
+  tcase_set_timeout(tests, 60);
+  tcase_add_loop_test(tests, test_error__each_code_has_name_text_and_kind, 0, ROWS);
+  tcase_add_test(tests, test_error__no_two_codes_are_alike);
+  tcase_add_test(tests, test_error__fatal_ones_are_not_tried_again);
+  tcase_add_test(tests, test_error__success_and_unknown_codes_have_texts);
+  tcase_add_test(tests, test_error__failure_starts_clean_and_is_cut_to_fit);
+  tcase_add_test(tests, test_error__detail_may_be_null);
+  suite_add_tcase(made, tests);
+  return made;
+}
+
+int main(void)
+{
+  SRunner *runner = srunner_create(suite());
+  int failed;
+
+  srunner_run_all(runner, CK_ENV);
+  failed = srunner_ntests_failed(runner);
+  srunner_free(runner);
+  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

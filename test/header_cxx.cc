@@ -1,0 +1,21 @@
+// The public header alone, as a C++11 program sees it.
+#include "keyroute/keyroute.h"
+
+static keyroute_call call = KEYROUTE_CALL_INIT;
+static keyroute_detail detail = KEYROUTE_DETAIL_INIT;
+
+int main()
+{
+  keyroute_location *location = nullptr;
+  keyroute_connection *conn = nullptr;
+
+  call.flags = KEYROUTE_CACHE_ONLY;
+  if (keyroute_open(&conn, nullptr, &detail) != KEYROUTE_OK) {
+    return 1;
+  }
+  int error = keyroute_locate(&location, conn, "t", keyroute_string("row"), &call, &detail);
+
+  keyroute_detail_clear(&detail);
+  keyroute_close(conn);
+  return error == KEYROUTE_E_NOT_CACHED && keyroute_errname(error)[0] == 'N' ? 0 : 1;
+}

@@ -1,0 +1,163 @@
+/*
+ * Servers: each known once, by host, port and start code.
+ */
+#include "lib/server.h"
+
+#include "lib/bytes.h"
+#include "test/failing_mem.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct kr_server *get(struct kr_servers *servers, const char *host, uint16_t port,
+                             int64_t start_code)
+{
+  return kr_servers_get(servers, keyroute_string(host), port, start_code);
+}
+
+START_TEST(test_s109_equal_names_are_one_object)
+{
+  struct kr_mem *mem = failing_mem_new();
+  struct kr_servers *servers = kr_servers_new(mem);
+  struct kr_server *first = get(servers, "h", 1, 5);
+
+  for (int i = 0; i < 5000; i++) {
+    struct kr_server *again = get(servers, "h", 1, 5);
+
+    ck_assert_ptr_eq(again, first);
+    kr_server_unref(again);
+  }
+
+  ck_assert_uint_eq(kr_servers_count(servers), 1);
+  ck_assert_str_eq(first->host, "h");
+  ck_assert_uint_eq(first->port, 1);
+  ck_assert_int_eq(first->start_code, 5);
+  kr_server_unref(first);
+  kr_servers_free(servers);
+  failing_mem_done(mem);
+}
+END_TEST
+
+START_TEST(test_s101_host_port_and_start_code_tell_servers_apart)
+{
+  struct kr_mem *mem = failing_mem_new();
+  struct kr_servers *servers = kr_servers_new(mem);
+  struct kr_server *made[] = {get(servers, "h", 1, 5), get(servers, "h", 1, 6),
+                              get(servers, "h", 2, 5), get(servers, "hh", 1, 5),
+                              get(servers, "H", 1, 5), get(servers, "h", 1, 0)};
+
+  for (int i = 0; i < 6; i++) {
+    for (int j = 0; j < i; j++) {
+      ck_assert_ptr_ne(made[i], made[j]);
+    }
+  }
+  ck_assert_uint_eq(kr_servers_count(servers), 6);
+  for (int i = 0; i < 6; i++) {
+    kr_server_unref(made[i]);
+  }
+  kr_servers_free(servers);
+  failing_mem_done(mem);
+}
+END_TEST
+
+START_TEST(test_server__purge_drops_those_nobody_counts_unless_marked)
+{
+  struct kr_mem *mem = failing_mem_new();
+  struct kr_servers *servers = kr_servers_new(mem);
+  struct kr_server *held = get(servers, "held", 1, 1);
+  struct kr_server *marked = get(servers, "marked", 1, 1);
+
+  kr_server_unref(get(servers, "gone", 1, 1));
+  marked->failed_until_us = 1000;
+  kr_server_unref(marked);
+  kr_servers_purge(servers, 999);
+  ck_assert_uint_eq(kr_servers_count(servers), 2);
+  kr_servers_purge(servers, 1000);
+
+  ck_assert_uint_eq(kr_servers_count(servers), 1);
+  kr_server_unref(held);
+  kr_servers_purge(servers, 1000);
+  ck_assert_uint_eq(kr_servers_count(servers), 0);
+  kr_servers_free(servers);
+  failing_mem_done(mem);
+}
+END_TEST
+
+START_TEST(test_server__counted_one_outlives_table_and_allocator_handle)
+{
+  struct kr_mem *mem = failing_mem_new();
+  struct kr_servers *servers = kr_servers_new(mem);
+  struct kr_server *held = kr_server_ref(get(servers, "h", 1, 1));
+
+  kr_server_unref(held);
+  kr_servers_free(servers);
+  kr_mem_unref(mem);
+
+  ck_assert_str_eq(held->host, "h");
+  kr_server_unref(held);
+  kr_server_unref(NULL);
+  ck_assert_int_eq(mem_live(), 0);
+}
+END_TEST
+
+START_TEST(test_server__printed_ipv6_addresses_have_brackets)
+{
+  char text[64];
+
+  ck_assert_str_eq(kr_server_print(text, sizeof(text), "h.example", 16020), "h.example:16020");
+  ck_assert_str_eq(kr_server_print(text, sizeof(text), "fe80::1", 16020), "[fe80::1]:16020");
+  ck_assert_str_eq(kr_server_print(text, sizeof(text), "[fe80::1]", 1), "[fe80::1]:1");
+  ck_assert_str_eq(kr_server_print(text, 4, "h.example", 16020), "h.e");
+}
+END_TEST
+
+START_TEST(test_server__each_allocation_may_fail)
+{
+  struct kr_mem *mem = failing_mem_new();
+  struct kr_servers *servers = kr_servers_new(mem);
+  long n = 0;
+  struct kr_server *server = NULL;
+
+  while (server == NULL) {
+    mem_fail(++n);
+    server = get(servers, "h", 1, 1);
+    mem_fail(0);
+    ck_assert_uint_eq(kr_servers_count(servers), server != NULL ? 1 : 0);
+  }
+
+  ck_assert_int_gt(n, 3);
+  kr_server_unref(server);
+  kr_servers_free(servers);
+  failing_mem_done(mem);
+}
+END_TEST
+
+/* ---- The suite ---- */
+
+static Suite *suite(void)
+{
+  Suite *made = suite_create("server");
+  TCase *tests = tcase_create("all");
+
+  tcase_set_timeout(tests, 60);
+  tcase_add_test(tests, test_s109_equal_names_are_one_object);
+  tcase_add_test(tests, test_s101_host_port_and_start_code_tell_servers_apart);
+  tcase_add_test(tests, test_server__purge_drops_those_nobody_counts_unless_marked);
+  tcase_add_test(tests, test_server__counted_one_outlives_table_and_allocator_handle);
+  tcase_add_test(tests, test_server__printed_ipv6_addresses_have_brackets);
+  tcase_add_test(tests, test_server__each_allocation_may_fail);
+  suite_add_tcase(made, tests);
+  return made;
+}
+
+int main(void)
+{
+  SRunner *runner = srunner_create(suite());
+  int failed;
+
+  srunner_run_all(runner, CK_ENV);
+  failed = srunner_ntests_failed(runner);
+  srunner_free(runner);
+  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
