@@ -6,6 +6,7 @@
  * still there:
  *
  *   on the loop      lookups end with CLOSED; sockets close; the registry forgets its reads
+ *   in the closer    threads that waited for an answer have it now, and leave
  *   in the closer    the registry's session and worker end, then the resolver's, each within a
  *                    bound: what is stuck in the C library's resolver is left to end by itself
  *   in the closer    the loop thread is joined, having run what was posted to it
@@ -21,9 +22,13 @@
 
 #include <pthread.h>
 #include <string.h>
+#include <time.h>
 
 /* How long the closing thread waits for each of the two workers; see keyroute_close. */
 enum { WORKER_BOUND_MS = 1000 };
+
+/* How often the closing thread looks whether the last caller has left. */
+enum { LEAVING_NS = 50000 };
 
 static void root_changed(void *arg)
 {
@@ -141,6 +146,27 @@ static void shut_down(struct keyroute_connection *conn)
   pthread_cond_destroy(&shutdown.ended);
 }
 
+void kr_connection_enter(struct keyroute_connection *conn)
+{
+  /* Relaxed: what the thread does is ordered by leaving. */
+  __atomic_fetch_add(&conn->callers, 1, __ATOMIC_RELAXED);
+}
+
+void kr_connection_leave(struct keyroute_connection *conn)
+{
+  /* Release: pairs with await_callers. */
+  __atomic_fetch_sub(&conn->callers, 1, __ATOMIC_RELEASE);
+}
+
+/* They all have their answers and are on their way out: looking again is simpler than being told,
+ * and whoever leaves touches nothing afterwards. */
+static void await_callers(struct keyroute_connection *conn)
+{
+  while (__atomic_load_n(&conn->callers, __ATOMIC_ACQUIRE) > 0) {
+    nanosleep(&(struct timespec){.tv_nsec = LEAVING_NS}, NULL);
+  }
+}
+
 /* Works on a connection that was made in part, too. */
 void kr_connection_close(struct keyroute_connection *conn)
 {
@@ -149,6 +175,7 @@ void kr_connection_close(struct keyroute_connection *conn)
   __atomic_store_n(&conn->closing, true, __ATOMIC_RELEASE);
   if (conn->loop != NULL) {
     shut_down(conn);
+    await_callers(conn);
     if (conn->registry != NULL) {
       conn->registry->ops->close(conn->registry, WORKER_BOUND_MS);
     }

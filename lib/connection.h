@@ -25,6 +25,7 @@ struct keyroute_connection {
   uint64_t last_request;          /* atomic */
   uint64_t pending;               /* atomic: calls under way */
   bool closing;                   /* atomic */
+  unsigned callers;               /* atomic: threads between enter and leave */
   struct kr_task sweep;           /* posted while sweep_posted is set */
   bool sweep_posted;              /* atomic */
 };
@@ -39,6 +40,11 @@ int kr_connection_open(struct keyroute_connection **out, const struct keyroute_o
 void kr_connection_close(struct keyroute_connection *conn);
 
 bool kr_connection_closing(struct keyroute_connection *conn);
+
+/* A thread is inside a call that does more than look at the cache: closing waits until it has left.
+ * Leaving is the last thing that the call does with the connection. */
+void kr_connection_enter(struct keyroute_connection *conn);
+void kr_connection_leave(struct keyroute_connection *conn);
 
 /* Have the loop take out what has been retired. Any thread. */
 void kr_connection_sweep(struct keyroute_connection *conn);

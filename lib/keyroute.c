@@ -304,16 +304,21 @@ static int locate(struct keyroute_location **out, struct keyroute_connection *co
     question.request.began_us = kr_clock_us();
   }
   struct keyroute_location *location = hit(conn, table, name, &question.request);
+  bool missed = location == NULL;
 
-  if (location != NULL) {
+  if (!missed) {
     tell_hit(conn, &question.request, detail);
     *out = location;
   } else {
+    kr_connection_enter(conn);
     error = locate_missed(out, conn,
                           table != NULL ? kr_table_ref(table) : kr_cache_table(conn->cache, name),
                           &question.request, detail);
   }
   kr_free(conn->mem, question.longer);
+  if (missed) {
+    kr_connection_leave(conn);
+  }
   return error;
 }
 
@@ -361,6 +366,7 @@ int keyroute_locate_async(uint64_t *number, struct keyroute_connection *conn, co
       (error = ask(&question, conn, row, call, NULL)) != 0) {
     return error;
   }
+  kr_connection_enter(conn);
   question.request.began_us = kr_clock_us();
   question.request.table = kr_cache_table(conn->cache, name);
   if (question.request.table == NULL) {
@@ -370,6 +376,7 @@ int keyroute_locate_async(uint64_t *number, struct keyroute_connection *conn, co
     kr_table_release(question.request.table);
   }
   kr_free(conn->mem, question.longer);
+  kr_connection_leave(conn);
   return error;
 }
 

@@ -49,13 +49,14 @@ struct kr_queue {
   struct kr_lookup *lookups;
   struct kr_flight *flights;
   unsigned flight_count;
+  bool is_root; /* its only region's place is known to the registry */
   bool busy; /* somebody walks its lists */
 };
 
 struct kr_locator {
   struct kr_means means;
   struct kr_queue *queues;
-  struct kr_lookup *answered; /* those whose done is yet to run, through next */
+  struct kr_lookup *answered; /* those whose done is yet to run, through prev and next */
   unsigned depth;             /* of functions of the locator on the stack */
   uint64_t random;
   const struct keyroute_table *last_missed; /* only compared */
@@ -78,7 +79,7 @@ static void leave(struct kr_locator *locator)
   struct kr_lookup *lookup;
 
   while (locator->depth == 1 && (lookup = locator->answered) != NULL) {
-    LL_DELETE(locator->answered, lookup);
+    DL_DELETE(locator->answered, lookup);
     lookup->answered = false;
     lookup->done(lookup);
   }
@@ -97,6 +98,7 @@ static struct kr_queue *new_queue(struct kr_locator *locator, struct keyroute_ta
     return NULL;
   }
   queue->table = kr_table_ref(table);
+  queue->is_root = locator->means.catalog->parent(kr_table_name(table)).len == 0;
   HASH_ADD_PTR(locator->queues, table, queue);
   if (hash_failed) {
     kr_table_release(queue->table);
@@ -123,12 +125,6 @@ static void drop_queue_if_unused(struct kr_locator *locator, struct kr_queue *qu
     kr_table_release(queue->table);
     kr_free(mem, queue);
   }
-}
-
-/* Is it the table whose place the registry knows? */
-static bool is_root(const struct kr_queue *queue, const struct kr_locator *locator)
-{
-  return locator->means.catalog->parent(kr_table_name(queue->table)).len == 0;
 }
 
 /* ---- Ending a lookup ---- */
@@ -158,7 +154,7 @@ static void end_lookup(struct kr_lookup *lookup)
 {
   take_out(lookup);
   lookup->answered = true;
-  LL_APPEND(lookup->locator->answered, lookup);
+  DL_APPEND(lookup->locator->answered, lookup);
 }
 
 static void end_found(struct kr_lookup *lookup, const struct keyroute_location *location,
@@ -368,7 +364,7 @@ static void flight_ended(struct kr_flight *flight)
   struct kr_locator *locator = flight->locator;
   struct kr_queue *queue = flight->queue;
   enum keyroute_source source =
-      is_root(queue, locator) ? KEYROUTE_SOURCE_REGISTRY : KEYROUTE_SOURCE_CATALOG;
+      queue->is_root ? KEYROUTE_SOURCE_REGISTRY : KEYROUTE_SOURCE_CATALOG;
   struct kr_lookup *lookup, *next;
 
   enter(locator);
@@ -446,11 +442,11 @@ static void board(struct kr_lookup *lookup, struct kr_flight *flight)
   flight->members++;
 }
 
-/* May this flight's result be the lookup's own, whatever it is? The root has one region, so that all
- * its rows are one question. */
+/* May this flight's result be the lookup's own, whatever it is? The root has one region, and so one
+ * question. */
 static bool same_question(const struct kr_lookup *lookup, const struct kr_flight *flight)
 {
-  bool same_row = is_root(flight->queue, flight->locator) ||
+  bool same_row = flight->queue->is_root ||
                   (lookup->position == flight->position &&
                    kr_bytes_equal(lookup->row, kr_bytes(flight->row, flight->row_len)));
 
@@ -507,7 +503,7 @@ static bool may_be_served(struct kr_queue *queue, struct kr_lookup *lookup)
  * scanned for, and does not count as a table that was missed. */
 static uint32_t choose_limit(struct kr_locator *locator, const struct kr_queue *queue)
 {
-  if (is_root(queue, locator)) {
+  if (queue->is_root) {
     return LONE_ROWS;
   }
   int64_t now = kr_clock_us();
@@ -574,7 +570,7 @@ static void drop_idle_flights(struct kr_queue *queue)
 }
 
 /* Let all of a queue's waiting lookups go as far as they can, first come first served. A flight that
- * ends at once comes back here: the outer round then begins again. */
+ * ends at once comes back here, finds the queue busy, and has taken its lookup out of the list. */
 static void pump(struct kr_queue *queue, struct kr_locator *locator)
 {
   struct kr_lookup *lookup;
@@ -591,8 +587,8 @@ static void pump(struct kr_queue *queue, struct kr_locator *locator)
     {
       if (waits(lookup)) {
         advance(locator, queue, lookup);
-        if (lookup->queue == NULL || !waits(lookup)) {
-          again = true; /* the list may have changed under us */
+        if (lookup->queue == NULL) {
+          again = true; /* it has left the list: where was the next one? */
           break;
         }
       }
@@ -696,7 +692,7 @@ static void withdraw(struct kr_locator *locator, struct kr_lookup *lookup)
   struct kr_queue *queue = lookup->queue;
 
   if (lookup->answered) {
-    LL_DELETE(locator->answered, lookup);
+    DL_DELETE(locator->answered, lookup);
     keyroute_location_release(lookup->location);
     return;
   }

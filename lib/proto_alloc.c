@@ -7,9 +7,9 @@
  * Invariants:
  *  1. A message is freed with an allocator made from the same kr_mem as the one it was unpacked
  *     with; the struct itself may be a fresh one, it only carries the pointer.
- *  2. A failed allocation makes unpack return NULL, just as unreadable bytes do, and protobuf-c does
- *     not tell the two apart. The allocator that kr_proto_unpack hands in remembers whether it failed:
- *     with little memory left a good message is not called bad.
+ *  2. A failed allocation makes unpack return NULL, just as unreadable bytes do, and protobuf-c
+ *     does not tell the two apart. The allocator that kr_proto_unpack hands in remembers whether
+ *     it failed: with little memory left a good message is not called bad.
  *
  * Threads: as kr_mem, any.
  */

@@ -5,9 +5,9 @@
 
 #include "lib/mem.h"
 
-/* Unpack a message of the type that descriptor describes (kr__pb__..._descriptor). NULL = it cannot
- * be read or, where *is_short is set, memory ran short. Freed with protobuf-c's call for its type and
- * kr_proto_allocator(mem). */
+/* Unpack a message of the type that descriptor describes (kr__pb__..._descriptor). NULL = it
+ * cannot be read or, where *is_short is set, memory ran short. Freed with protobuf-c's call for
+ * its type and kr_proto_allocator(mem). */
 void *kr_proto_unpack(const ProtobufCMessageDescriptor *descriptor, struct kr_mem *mem,
                       struct keyroute_bytes bytes, bool *is_short);
 

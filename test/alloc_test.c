@@ -1,15 +1,16 @@
 /*
  * Memory runs short: every allocation of a connection's life fails in turn.
  *
- * One run makes options, opens a connection, looks up a row that is not cached, one that is, one of an
- * absent table, one in a hole, one through a handle and one asynchronously, and closes. The n-th
- * allocation fails, alone or with all that follow, for n = 1, 2, ... until a run meets no failure.
+ * One run makes options, opens a connection, looks up a row that is not cached, one that is, one
+ * of an absent table, one in a hole, one through a handle and one asynchronously, and closes. The
+ * n-th allocation fails, alone or with all that follow, for n = 1, 2, ... until a run meets no
+ * failure.
  *
  *  1. Every call ends with NO_MEMORY or with its right answer; none hangs.
  *  2. Whatever was allocated has been released when the connection and the options are gone.
  *
- * Only the connection's own allocator fails. liburcu, libuv, ZooKeeper's client and libxml2 have memory
- * of their own and are left alone. With a sanitizer this looks for leaks of theirs too.
+ * Only the connection's own allocator fails. liburcu, libuv, ZooKeeper's client and libxml2 have
+ * memory of their own and are left alone. With a sanitizer this looks for leaks of theirs too.
  */
 #include <check.h>
 #include <pthread.h>

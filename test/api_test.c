@@ -1,4 +1,5 @@
-/* The public interface: what it refuses, and what it promises about calls, callbacks and lifetimes. */
+/* The public interface: what it refuses, and what it promises about calls, callbacks and
+ * lifetimes. */
 #include <check.h>
 #include <dirent.h>
 #include <pthread.h>
@@ -196,7 +197,8 @@ START_TEST(test_api__fields_behind_a_calls_size_are_not_read)
 END_TEST
 
 static const char *const bad_names[] = {
-    "", ":", ":t", "ns:", "a:b:c", ".t", "-t", "t t", "t/", "t,", "n-s:t", "t\n", "t\xff", ".", "..",
+    "",   ":",  ":t",    "ns:", "a:b:c", ".t", "-t", "t t",
+    "t/", "t,", "n-s:t", "t\n", "t\xff", ".",  "..",
 };
 
 START_TEST(test_api__a_name_that_hbase_would_refuse_is_refused)
@@ -207,8 +209,9 @@ START_TEST(test_api__a_name_that_hbase_would_refuse_is_refused)
   const char *name = bad_names[_i];
   const int invalid = KEYROUTE_E_INVALID_ARGUMENT;
 
-  ck_assert_int_eq(keyroute_locate(&location, cluster.conn, name, row("a"), NULL, &detail), invalid);
+  int error = keyroute_locate(&location, cluster.conn, name, row("a"), NULL, &detail);
 
+  ck_assert_int_eq(error, invalid);
   ck_assert_ptr_nonnull(strstr(detail.message, "table name"));
   ck_assert_int_eq(keyroute_table_get(&table, cluster.conn, name), invalid);
   ck_assert_int_eq(keyroute_clear_table(cluster.conn, name), invalid);
@@ -245,6 +248,54 @@ START_TEST(test_api__open_says_which_option_is_wrong)
   ck_assert_ptr_nonnull(strstr(detail.message, "keyroute.registry.static.root"));
   ck_assert_ptr_null(conn);
   keyroute_options_free(options);
+}
+END_TEST
+
+static const struct {
+  const char *root;
+  const char *host;
+  int port;
+  int64_t start_code;
+} roots[] = {
+    {"h1:16020", "h1", 16020, 0},
+    {"h1.example:1:1796001106352", "h1.example", 1, 1796001106352},
+    {"[fe80::1]:65535:7", "fe80::1", 65535, 7},
+    {"10.0.0.1:16020:9223372036854775807", "10.0.0.1", 16020, INT64_MAX},
+};
+
+START_TEST(test_api__a_static_root_may_be_written_in_all_its_forms)
+{
+  struct keyroute_location *location = NULL;
+  struct keyroute_detail detail = KEYROUTE_DETAIL_INIT;
+
+  keyroute_close(cluster.conn);
+  fake_cluster_set(&cluster, "keyroute.registry.static.root", roots[_i].root);
+  fake_cluster_open(&cluster);
+
+  int error = keyroute_locate(&location, cluster.conn, "hbase:meta", row("x"), NULL, &detail);
+
+  ck_assert_int_eq(error, 0);
+  ck_assert_int_eq(detail.source, KEYROUTE_SOURCE_REGISTRY);
+  ck_assert_str_eq(keyroute_location_host(location, 0), roots[_i].host);
+  ck_assert_int_eq(keyroute_location_port(location, 0), roots[_i].port);
+  ck_assert_int_eq(keyroute_location_start_code(location, 0), roots[_i].start_code);
+  keyroute_location_release(location);
+}
+END_TEST
+
+START_TEST(test_api__a_start_code_out_of_range_is_no_root)
+{
+  struct keyroute_location *location = NULL;
+  struct keyroute_detail detail = KEYROUTE_DETAIL_INIT;
+
+  keyroute_close(cluster.conn);
+  fake_cluster_set(&cluster, "keyroute.registry.static.root", "h1:16020:9223372036854775808");
+  fake_cluster_open(&cluster);
+
+  int error = keyroute_locate(&location, cluster.conn, "t", row("x"), NULL, &detail);
+
+  ck_assert_int_eq(error, KEYROUTE_E_BOOTSTRAP);
+  ck_assert_ptr_nonnull(strstr(detail.message, "h1:16020:9223372036854775808"));
 }
 END_TEST
 
@@ -289,8 +340,9 @@ START_TEST(test_api__no_more_of_the_stats_is_written_than_their_size)
 }
 END_TEST
 
-/* Is there a step of that name? Its text goes to *detail. */
-static bool has_step(const struct keyroute_trace *trace, const char *name, struct keyroute_step *out)
+/* Is there a step of that name? It goes to *out. */
+static bool has_step(const struct keyroute_trace *trace, const char *name,
+                     struct keyroute_step *out)
 {
   for (size_t i = 0; i < keyroute_trace_count(trace); i++) {
     out->size = sizeof(*out);
@@ -577,8 +629,9 @@ START_TEST(test_api__close_ends_a_hundred_calls_once_each)
 
   fake_server_set_silent(cluster.server, true);
   for (int i = 0; i < 100; i++) {
-    ck_assert_int_eq(start(i % 2 == 0 ? "t" : "u", i % 3 == 0 ? "a" : "z", note_answer, &calls, NULL),
-                     0);
+    const char *table = i % 2 == 0 ? "t" : "u";
+
+    ck_assert_int_eq(start(table, i % 3 == 0 ? "a" : "z", note_answer, &calls, NULL), 0);
   }
   ck_assert_uint_eq(fake_cluster_stats(&cluster).pending, 100);
   ck_assert_int_eq(keyroute_close(cluster.conn), 0);
@@ -841,6 +894,9 @@ static void add_tests(TCase *all)
                       (int)(sizeof(bad_names) / sizeof(bad_names[0])));
   tcase_add_test(all, test_api__two_spellings_are_one_table);
   tcase_add_test(all, test_api__open_says_which_option_is_wrong);
+  tcase_add_loop_test(all, test_api__a_static_root_may_be_written_in_all_its_forms, 0,
+                      (int)(sizeof(roots) / sizeof(roots[0])));
+  tcase_add_test(all, test_api__a_start_code_out_of_range_is_no_root);
   tcase_add_test(all, test_api__no_more_of_a_detail_is_written_than_its_size);
   tcase_add_test(all, test_api__no_more_of_the_stats_is_written_than_their_size);
   tcase_add_test(all, test_api__a_trace_tells_the_steps);

@@ -1,9 +1,9 @@
 /*
  * What an answer costs: requests, scanners, allocations, locks, looks at the clock.
  *
- * Requests are counted by the scripted server. The rest is counted in the calling thread by standing in
- * front of the C library's functions, which a sanitizer does too: in such a build only the connection's
- * own allocator is looked at.
+ * Requests are counted by the scripted server. The rest is counted in the calling thread by
+ * standing in front of the C library's functions, which a sanitizer does too: in such a build only
+ * the connection's own allocator is looked at.
  */
 #include <check.h>
 #include <dlfcn.h>

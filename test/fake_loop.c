@@ -90,12 +90,17 @@ struct kr_timer *kr_timer_start(struct kr_loop *loop, int64_t delay_ms, kr_timer
   timer->due_us = now_us + (delay_ms > 0 ? delay_ms : 0) * 1000;
   timer->fire = fire;
   timer->arg = arg;
-  for (at = timers; at != NULL && later(at, timer) <= 0; at = at->next) {
+  /* From the end: most timers are later than those that run already. */
+  at = timers != NULL ? timers->prev : NULL;
+  while (at != NULL && at != timers && later(at, timer) > 0) {
+    at = at->prev;
   }
-  if (at != NULL) {
-    DL_PREPEND_ELEM(timers, at, timer);
-  } else {
+  if (at == NULL) {
     DL_APPEND(timers, timer);
+  } else if (later(at, timer) > 0) {
+    DL_PREPEND(timers, timer);
+  } else {
+    DL_APPEND_ELEM(timers, at, timer);
   }
   return timer;
 }

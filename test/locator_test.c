@@ -1511,6 +1511,155 @@ START_TEST(test_s020_answer_that_is_older_than_what_is_known_is_not_given)
 }
 END_TEST
 
+START_TEST(test_s001_bytes_below_a_digit_do_not_confuse_the_search)
+{
+  struct world *world = world_new();
+  struct ask first, second;
+
+  put_region(world, "t", "", "foo", 10);
+  put_region(world, "t", "foo", "", 20);
+  world_start(world);
+
+  ask(&first, world, "t", "foo,\x02");
+  fake_clock_pass_ms(1);
+  ask(&second, world, "t", "foo,\x02");
+
+  expect_found(&first, 20);
+  expect_found(&second, 20);
+  ck_assert_int_eq(second.lookup.source, KEYROUTE_SOURCE_CACHE);
+  ck_assert_int_eq(world->scans, 1);
+  ask_clear(&first);
+  ask_clear(&second);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_s002_keys_with_commas_reach_their_regions)
+{
+  static const char *const rows[] = {"a,b,x", "c,", "c,,", ","};
+  static const int64_t ids[] = {2, 2, 3, 1};
+  struct world *world = world_new();
+  struct ask asks[4];
+
+  put_region(world, "t", "", "a,b", 1);
+  put_region(world, "t", "a,b", "c,,", 2);
+  put_region(world, "t", "c,,", "", 3);
+  world_start(world);
+  for (int i = 0; i < 4; i++) {
+    ask(&asks[i], world, "t", rows[i]);
+  }
+  fake_clock_pass_ms(1);
+
+  for (int i = 0; i < 4; i++) {
+    expect_found(&asks[i], ids[i]);
+    ask_clear(&asks[i]);
+  }
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_s051_daughter_is_found_after_the_parent_was_forgotten)
+{
+  struct world *world = world_new();
+  struct ask before, after;
+
+  put_region(world, "t", "a", "z", 1);
+  world_start(world);
+  ask(&before, world, "t", "p");
+  fake_clock_pass_ms(1);
+  expect_found(&before, 1);
+  put_dead(world, "a", "z", 1, true);
+  put_region(world, "t", "a", "m", 2);
+  put_region(world, "t", "m", "z", 3);
+  kr_cache_remove(world->cache, before.lookup.table, before.lookup.location);
+  ask(&after, world, "t", "p");
+  fake_clock_pass_ms(1);
+
+  expect_found(&after, 3);
+  ck_assert_int_eq(world->scans, 2);
+  ask_clear(&before);
+  ask_clear(&after);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_locator__newer_neighbour_that_overlaps_does_not_hide_the_answer)
+{
+  struct world *world = world_new();
+  struct ask asks[3];
+
+  put_region(world, "t", "", "d", 300);
+  put_region(world, "t", "c", "m", 200);
+  world_start(world);
+  for (int i = 0; i < 3; i++) {
+    ask(&asks[i], world, "t", i == 2 ? "c5" : "e");
+    fake_clock_pass_ms(1);
+  }
+
+  expect_found(&asks[0], 200);
+  expect_found(&asks[1], 200);
+  expect_found(&asks[2], 300);
+  for (int i = 0; i < 3; i++) {
+    ask_clear(&asks[i]);
+  }
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_locator__before_a_hole_leaves_the_region_at_the_row_in_the_cache)
+{
+  struct world *world = world_new();
+  struct ask warm, before, hit;
+
+  put_region(world, "t", "m", "", 2);
+  world->means.retry.retries = 0;
+  world_start(world);
+  ask(&warm, world, "t", "m");
+  fake_clock_pass_ms(1);
+  ask_init(&before, world, "t", "m");
+  before.lookup.position = KR_BEFORE;
+  ask_start(&before);
+  fake_clock_pass_ms(1);
+  expect_failed(&before, KEYROUTE_E_HOLE);
+
+  ask(&hit, world, "t", "m");
+
+  expect_found(&hit, 2);
+  ck_assert_int_eq(hit.lookup.source, KEYROUTE_SOURCE_CACHE);
+  ask_clear(&warm);
+  ask_clear(&before);
+  ask_clear(&hit);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_locator__waiters_share_what_a_scan_says_about_their_region)
+{
+  struct world *world = world_new();
+  struct fake_region region = {.table = "t", .id = 7};
+  struct ask asks[10];
+
+  put(world, &region);
+  world->means.retry.retries = 0;
+  world_start(world);
+  for (int i = 0; i < 10; i++) {
+    char row[16];
+
+    snprintf(row, sizeof(row), "%d", i);
+    ask(&asks[i], world, "t", row);
+  }
+  fake_clock_pass_ms(1);
+
+  for (int i = 0; i < 10; i++) {
+    expect_failed(&asks[i], KEYROUTE_E_NO_SERVER);
+    ck_assert_uint_eq(asks[i].lookup.attempts, 1);
+    ask_clear(&asks[i]);
+  }
+  ck_assert_int_eq(world->scans, 1);
+  world_free(world);
+}
+END_TEST
+
 /* ---- Closing ---- */
 
 START_TEST(test_s077_shutdown_ends_lookups_in_every_state)
@@ -1741,6 +1890,12 @@ static void add_server_tests(TCase *tests)
   tcase_add_test(tests, test_locator__refresh_joins_a_read_that_is_yet_to_be_sent);
   tcase_add_test(tests, test_s032_refresh_that_changes_nothing_keeps_the_location);
   tcase_add_test(tests, test_s020_answer_that_is_older_than_what_is_known_is_not_given);
+  tcase_add_test(tests, test_s001_bytes_below_a_digit_do_not_confuse_the_search);
+  tcase_add_test(tests, test_s002_keys_with_commas_reach_their_regions);
+  tcase_add_test(tests, test_s051_daughter_is_found_after_the_parent_was_forgotten);
+  tcase_add_test(tests, test_locator__newer_neighbour_that_overlaps_does_not_hide_the_answer);
+  tcase_add_test(tests, test_locator__before_a_hole_leaves_the_region_at_the_row_in_the_cache);
+  tcase_add_test(tests, test_locator__waiters_share_what_a_scan_says_about_their_region);
 }
 
 static Suite *suite(void)

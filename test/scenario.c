@@ -7,10 +7,10 @@
  *
  *  1. The library is the real one, its loop and its sockets too; only the registry is told by the
  *     scenario where the root is, for a static root cannot move.
- *  2. Whatever is not as expected fails the test with file and line. Nothing is expected of the clock
- *     but that things happen within generous bounds (within=MS).
- *  3. `expect` looks at counters that other threads change, so it looks again for some seconds before
- *     it gives up.
+ *  2. Whatever is not as expected fails the test with file and line. Nothing is expected of the
+ *     clock but that things happen within generous bounds (within=MS).
+ *  3. `expect` looks at counters that other threads change, so it looks again for some seconds
+ *     before it gives up.
  *  4. Lookups that were started and not finished fail the test: each has to say how it ends.
  *
  * For tests: no memory ends the test.

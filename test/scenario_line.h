@@ -26,8 +26,8 @@ struct scenario_line {
   size_t first; /* words in front of it are not part of this line */
 };
 
-/* Take a line apart; what stands behind `->` becomes a line of its own. Text that cannot be read ends
- * the test, with file and line. Release both with scenario_line_clear. */
+/* Take a line apart; what stands behind `->` becomes a line of its own. Text that cannot be read
+ * ends the test, with file and line. Release both with scenario_line_clear. */
 void scenario_line_parse(struct scenario_line *out, struct scenario_line *expected,
                          const char *file, int number, const char *text);
 void scenario_line_clear(struct scenario_line *line);

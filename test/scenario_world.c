@@ -1,12 +1,12 @@
 /*
  * The world around the client in a scenario.
  *
- *  1. Places stand in an array that does not change once the client has begun: threads that play what
- *     happens later only read it. The scripted servers have locks of their own.
+ *  1. Places stand in an array that does not change once the client has begun: threads that play
+ *     what happens later only read it. The scripted servers have locks of their own.
  *  2. A statement about the catalog goes to every server that listens, unless at=NAME says which: a
  *     cluster has one catalog, and a server that was left behind holds an old one.
- *  3. Replicas are written cell by cell (r1=NAME), so that each may be on a server of its own, have no
- *     server, or be half there.
+ *  3. Replicas are written cell by cell (r1=NAME), so that each may be on a server of its own,
+ *     have no server, or be half there.
  *
  * For tests: no memory and statements that cannot be played end the test.
  */

@@ -18,7 +18,8 @@ struct scenario_place {
   struct fake_black_hole *hole; /* NULL = none */
 };
 
-/* Has the root moved to that place (NULL = there is none)? tell = the registry says so by itself. */
+/* Has the root moved to that place (NULL = there is none)? tell = the registry says so by
+ * itself. */
 typedef void (*scenario_root_cb)(void *arg, const char *root, bool tell);
 
 struct scenario_world *scenario_world_new(scenario_root_cb root_moved, void *arg);
