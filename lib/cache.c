@@ -9,18 +9,18 @@
  *  2. In one table no two regions overlap. (Each store makes it so; retired ones count too.)
  *  3. What leaves the skip list is released after a grace period, never before.
  *  4. Tables are found through immutable snapshots, one a shard of the name's hash. A new table
- *     copies its shard only, so ten thousand tables cost no quadratic time. tables_lock is for those
- *     who change shards or counts; readers take no lock.
+ *     copies its shard only, so ten thousand tables cost no quadratic time. tables_lock is for
+ *     those who change shards or counts; readers take no lock.
  *  5. A table object outlives its last region while somebody counts it: a handle stays valid while
  *     the table is dropped and made again.
  *
  * What a store may replace, in kr_cache_store's terms:
  *
- *  - The same region (equal name): replica by replica the higher sequence number stays, unless a later
- *    read says that the replica is on no server.
- *  - Another region that overlaps: a read sent after that one was stored is newer knowledge and wins,
- *    whatever the ids, for a restored snapshot brings old ids back. Of reads that overlap in time the
- *    larger region id wins, for it was made later.
+ *  - The same region (equal name): replica by replica the higher sequence number stays, unless a
+ *    later read says that the replica is on no server.
+ *  - Another region that overlaps: a read sent after that one was stored is newer knowledge and
+ *    wins, whatever the ids, for a restored snapshot brings old ids back. Of reads that overlap in
+ *    time the larger region id wins, for it was made later.
  *  - What is retired never stands in the way.
  */
 #include "lib/cache.h"
@@ -63,7 +63,8 @@ struct kr_cache {
   struct kr_mem *mem;
   struct kr_stats *stats;
   void *owner;
-  uint64_t now; /* logical time; loop thread */
+  uint64_t now;               /* logical time; loop thread */
+  atomic_uint_fast64_t epoch; /* grows when something is retired from outside */
   pthread_mutex_t tables_lock;
   atomic_size_t tables, regions, bytes;
   _Atomic(struct shard *) shards[SHARDS];
@@ -241,8 +242,8 @@ struct keyroute_table *kr_cache_table(struct kr_cache *cache, struct keyroute_by
   unsigned hash = hash_name(name);
 
   pthread_mutex_lock(&cache->tables_lock);
-  struct keyroute_table *table = shard_find(
-      atomic_load_explicit(shard_of(cache, hash), memory_order_relaxed), name, hash);
+  struct keyroute_table *table =
+      shard_find(atomic_load_explicit(shard_of(cache, hash), memory_order_relaxed), name, hash);
 
   if (table != NULL) {
     table->refs++;
@@ -263,8 +264,8 @@ static void table_drop_if_unused(struct keyroute_table *table)
   if (table->refs > 0 || kr_skiplist_count(table->regions) > 0) {
     return;
   }
-  struct shard *shard = shard_copy(
-      cache->mem, atomic_load_explicit(place, memory_order_relaxed), table, NULL);
+  struct shard *shard =
+      shard_copy(cache->mem, atomic_load_explicit(place, memory_order_relaxed), table, NULL);
 
   if (shard != NULL) {
     shard_publish(place, shard);
@@ -304,8 +305,8 @@ void *kr_table_owner(const struct keyroute_table *table)
 /* ---- Finding ---- */
 
 /* What a hit may give out, or NULL. */
-static struct keyroute_location *live(struct keyroute_location *location,
-                                      struct keyroute_bytes row, enum kr_position position)
+static struct keyroute_location *live(struct keyroute_location *location, struct keyroute_bytes row,
+                                      enum kr_position position)
 {
   if (location == NULL || kr_location_retired(location) ||
       !kr_location_covers(location, row, position)) {
@@ -334,9 +335,8 @@ struct keyroute_location *kr_table_find(const struct keyroute_table *table,
   return live(candidate(table, row, position), row, position);
 }
 
-void kr_table_find_many(const struct keyroute_table *table,
-                        const struct keyroute_location **out, const struct keyroute_bytes *rows,
-                        size_t count)
+void kr_table_find_many(const struct keyroute_table *table, const struct keyroute_location **out,
+                        const struct keyroute_bytes *rows, size_t count)
 {
   enum { CHUNK = 32 };
   void *found[CHUNK];
@@ -416,15 +416,16 @@ static bool outranks(const struct keyroute_location *known, const struct keyrout
 }
 
 /* Let fresh take over the replicas of the same region that are known with a higher sequence number.
- * That a replica is on no server has no such number: the later read is right. Only before it is
- * published. */
+ * Where the read brought none (the replica is on no server, or its cell is missing), the later read
+ * is right. Only before it is published. */
 static void merge_replicas(struct keyroute_location *fresh, const struct keyroute_location *known,
                            uint64_t sent)
 {
   for (int i = 0; i < fresh->replica_count && i < known->replica_count; i++) {
-    bool is_gone = fresh->replicas[i].server == NULL && sent > known->stored;
+    bool unnumbered = fresh->replicas[i].server == NULL || fresh->replicas[i].seqnum < 0;
+    bool is_later = unnumbered && sent > known->stored;
 
-    if (known->replicas[i].server != NULL && !is_gone &&
+    if (known->replicas[i].server != NULL && !is_later &&
         known->replicas[i].seqnum > fresh->replicas[i].seqnum) {
       kr_server_unref(fresh->replicas[i].server);
       fresh->replicas[i] = known->replicas[i];
@@ -479,11 +480,10 @@ static int put_in(struct kr_cache *cache, struct keyroute_table *table,
 }
 
 int kr_cache_store(struct kr_cache *cache, struct keyroute_table *table,
-                   struct keyroute_location *fresh, uint64_t sent,
-                   struct keyroute_location **kept)
+                   struct keyroute_location *fresh, uint64_t sent, struct keyroute_location **kept)
 {
-  struct keyroute_location *known = kr_skiplist_find(table->regions,
-                                                     keyroute_location_start_key(fresh));
+  struct keyroute_location *known =
+      kr_skiplist_find(table->regions, keyroute_location_start_key(fresh));
 
   if (known != NULL && !kr_location_retired(known) && same_region(known, fresh)) {
     merge_replicas(fresh, known, sent);
@@ -543,8 +543,7 @@ static bool on_server(const struct keyroute_location *location,
   for (int i = 0; i < location->replica_count; i++) {
     const struct kr_server *server = location->replicas[i].server;
 
-    if (server != NULL && server->port == filter->port &&
-        strcmp(server->host, filter->host) == 0 &&
+    if (server != NULL && server->port == filter->port && strcmp(server->host, filter->host) == 0 &&
         (filter->start_code == 0 || server->start_code == filter->start_code)) {
       return true;
     }
@@ -564,8 +563,16 @@ static void retire_table(const struct keyroute_table *table, const struct kr_cac
   }
 }
 
+uint64_t kr_cache_epoch(const struct kr_cache *cache)
+{
+  /* Acquire, with the release below: who sees the new epoch sees what is retired from then on. */
+  return atomic_load_explicit(&cache->epoch, memory_order_acquire);
+}
+
 void kr_cache_retire(struct kr_cache *cache, const struct kr_cache_filter *filter)
 {
+  /* Before anything is retired: what was read in an older epoch is not stored any more. */
+  atomic_fetch_add_explicit(&cache->epoch, 1, memory_order_acq_rel);
   kr_rcu_read_begin();
   for (int i = 0; i < SHARDS; i++) {
     /* Acquire: pairs with shard_publish. */
@@ -587,8 +594,8 @@ static void sweep_table(struct kr_cache *cache, struct keyroute_table *table)
   struct keyroute_location *location = kr_skiplist_first(table->regions);
 
   while (location != NULL) {
-    struct keyroute_location *next = kr_skiplist_higher(table->regions,
-                                                        keyroute_location_start_key(location));
+    struct keyroute_location *next =
+        kr_skiplist_higher(table->regions, keyroute_location_start_key(location));
 
     if (kr_location_retired(location)) {
       take_out(cache, table, location);

@@ -37,9 +37,8 @@ void *kr_table_owner(const struct keyroute_table *table);
 /* Reader: the live region that covers the row, or NULL; marks it as touched. */
 struct keyroute_location *kr_table_find(const struct keyroute_table *table,
                                         struct keyroute_bytes row, enum kr_position position);
-void kr_table_find_many(const struct keyroute_table *table,
-                        const struct keyroute_location **out, const struct keyroute_bytes *rows,
-                        size_t count);
+void kr_table_find_many(const struct keyroute_table *table, const struct keyroute_location **out,
+                        const struct keyroute_bytes *rows, size_t count);
 
 /* Reader: the last region, live or not, that starts at or below the row; for comparing gaps. */
 const struct keyroute_location *kr_table_floor(const struct keyroute_table *table,
@@ -54,8 +53,7 @@ uint64_t kr_cache_tick(struct kr_cache *cache);
  * fresh is not consumed, and its replicas may be replaced by newer ones known here.
  * Errors: NO_MEMORY. */
 int kr_cache_store(struct kr_cache *cache, struct keyroute_table *table,
-                   struct keyroute_location *fresh, uint64_t sent,
-                   struct keyroute_location **kept);
+                   struct keyroute_location *fresh, uint64_t sent, struct keyroute_location **kept);
 
 /* Loop: take this very location out, if it is still there. */
 void kr_cache_remove(struct kr_cache *cache, struct keyroute_table *table,
@@ -77,6 +75,10 @@ struct kr_cache_filter {
   int64_t start_code;
 };
 void kr_cache_retire(struct kr_cache *cache, const struct kr_cache_filter *filter);
+
+/* How often kr_cache_retire was called. What was read before the last time may be what the caller
+ * wanted to be rid of: it is neither stored nor given to those who asked since. Any thread. */
+uint64_t kr_cache_epoch(const struct kr_cache *cache);
 
 /* Loop: take out everything that is retired. */
 void kr_cache_sweep(struct kr_cache *cache);

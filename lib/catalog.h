@@ -43,8 +43,7 @@ struct kr_catalog {
   /* Read what the registry keeps into the location of the root's region. Errors: BOOTSTRAP with the
    * reason, NO_MEMORY; failure tells. */
   struct keyroute_location *(*parse_root)(struct kr_failure *failure, struct kr_mem *mem,
-                                          struct kr_servers *servers,
-                                          const struct kr_root *root);
+                                          struct kr_servers *servers, const struct kr_root *root);
 };
 
 /* Two tiers: hbase:meta, whose place the registry knows, and user tables. */

@@ -1,8 +1,8 @@
 /*
  * The catalog of HBase 0.96 and later: two tiers.
  *
- * The registry names the server of hbase:meta's only region; hbase:meta's rows name those of all other
- * tables. A row's key is the region's name, "table,start,id.encoded."; its family info holds:
+ * The registry names the server of hbase:meta's only region; hbase:meta's rows name those of all
+ * other tables. A row's key is the region's name, "table,start,id.encoded."; its family info holds:
  *
  *   regioninfo            "PBUF" + RegionInfo: table, start key, end key, id, offline, split
  *   server                "host:port"                     server_0001 ... for the other replicas
@@ -11,14 +11,14 @@
  *   state                 text                            (the primary's)
  *
  *  1. A row is believed only if its regioninfo says the same table, start key and id as its key.
- *  2. A region without a server cell, or with an empty one, or without a start code, is on no server.
- *     A server cell that cannot be read makes the row CORRUPT for the primary; another replica is
- *     then merely on no server.
- *  3. The search key `table,row,` + 14 nines sorts behind every region of the table that starts at or
- *     below the row, for ids have 13 digits and nines are the highest. For KR_BEFORE, 14 zeros sort
- *     before every region that starts at the row.
- *  4. A server refuses row keys over 32767 bytes. A row that makes the key too long is cut: a region's
- *     name is a row key itself, so no start key is long enough for the rest to matter.
+ *  2. A region without a server cell, or with an empty one, or without a start code, is on no
+ *     server. A server cell that cannot be read makes the row CORRUPT for the primary; another
+ *     replica is then merely on no server.
+ *  3. The search key `table,row,` + 14 nines sorts behind every region of the table that starts at
+ *     or below the row, for ids have 13 digits and nines are the highest. For KR_BEFORE, 14 zeros
+ *     sort before every region that starts at the row.
+ *  4. A server refuses row keys over 32767 bytes. A row that makes the key too long is cut: a
+ *     region's name is a row key itself, so no start key is long enough for the rest to matter.
  *
  * Source: HBase CatalogFamilyFormat, RegionInfo.createRegionName, AsyncNonMetaRegionLocator; the
  * znode: ZNodePaths, MetaTableLocator, MetaRegionServer in ZooKeeper.proto
@@ -89,9 +89,9 @@ static void fail_row(struct kr_catalog_row *out, const char *reason)
 
 /* What a row's key and its regioninfo say, if they agree. Errors: CORRUPT (told in out->failure),
  * NO_MEMORY. */
-static int parse_names(struct kr_catalog_row *out, struct kr_mem *mem,
-                       struct keyroute_bytes table, const struct kr_row *row,
-                       struct kr_region_name *name, struct kr_region_info **info)
+static int parse_names(struct kr_catalog_row *out, struct kr_mem *mem, struct keyroute_bytes table,
+                       const struct kr_row *row, struct kr_region_name *name,
+                       struct kr_region_info **info)
 {
   const struct kr_cell *cell = kr_row_find(row, "info", "regioninfo");
 
@@ -269,9 +269,9 @@ static void unplace(struct kr_replica *replicas, int count)
   }
 }
 
-static int make_location(struct kr_catalog_row *out, struct kr_mem *mem,
-                         struct kr_servers *servers, const struct kr_row *row,
-                         const struct kr_region_name *name, const struct kr_region_info *info)
+static int make_location(struct kr_catalog_row *out, struct kr_mem *mem, struct kr_servers *servers,
+                         const struct kr_row *row, const struct kr_region_name *name,
+                         const struct kr_region_info *info)
 {
   struct placed placed[KR_REPLICAS_MAX];
   struct kr_replica replicas[KR_REPLICAS_MAX] = {{NULL, 0}};
@@ -427,8 +427,7 @@ static int parse_root_replica(struct kr_replica *out, struct kr_failure *failure
 }
 
 static struct keyroute_location *parse_root(struct kr_failure *failure, struct kr_mem *mem,
-                                            struct kr_servers *servers,
-                                            const struct kr_root *root)
+                                            struct kr_servers *servers, const struct kr_root *root)
 {
   struct kr_replica replicas[KR_REPLICAS_MAX] = {{NULL, 0}};
   struct keyroute_location *location = NULL;

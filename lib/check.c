@@ -1,9 +1,9 @@
 /*
  * Judging catalog rows: which region holds the row, or what is wrong.
  *
- * A reversed scan gives the rows at or below the search key, nearest first. On a healthy catalog the
- * first one is the answer. The rest of this file is about the others. The order of the checks is the
- * one in which each next one makes sense:
+ * A reversed scan gives the rows at or below the search key, nearest first. On a healthy catalog
+ * the first one is the answer. The rest of this file is about the others. The order of the checks
+ * is the one in which each next one makes sense:
  *
  *  1. No row: the table has no region at or below the row (the caller asks forward whether it has
  *     any at all).
@@ -16,8 +16,8 @@
  *  5. No live region at all among the rows: the caller looks below once more.
  *  6. Else there is a hole above the live region nearest to the row.
  *
- * Pure functions. The catalog's layout is not known here: rows come parsed.
- * Source: HBase ConnectionImplementation.locateRegionInMeta, CatalogReplicaLoadBalanceSelector aside
+ * Pure functions. The catalog's layout is not known here: rows come parsed. Source: HBase
+ * ConnectionImplementation.locateRegionInMeta, CatalogReplicaLoadBalanceSelector aside
  */
 #include "lib/check.h"
 

@@ -5,17 +5,17 @@
 
 /* What the rows of a reversed scan, nearest first, say about the row asked for. */
 enum kr_verdict {
-  KR_VERDICT_FOUND,   /* location holds it */
-  KR_VERDICT_EMPTY,   /* no row at all: is it a hole, or is there no such table? */
-  KR_VERDICT_BELOW,   /* none is live: look below the last one */
-  KR_VERDICT_BEHIND,  /* a hole: its upper bound is yet to be found */
-  KR_VERDICT_FAILED   /* failure says why */
+  KR_VERDICT_FOUND,  /* location holds it */
+  KR_VERDICT_EMPTY,  /* no row at all: is it a hole, or is there no such table? */
+  KR_VERDICT_BELOW,  /* none is live: look below the last one */
+  KR_VERDICT_BEHIND, /* a hole: its upper bound is yet to be found */
+  KR_VERDICT_FAILED  /* failure says why */
 };
 
 struct kr_checked {
   enum kr_verdict verdict;
-  struct keyroute_location *location;  /* FOUND, or NO_SERVER: borrowed from the rows */
-  struct keyroute_bytes hole_start;    /* BEHIND: end of the last live region below the row */
+  struct keyroute_location *location; /* FOUND, or NO_SERVER: borrowed from the rows */
+  struct keyroute_bytes hole_start;   /* BEHIND: end of the last live region below the row */
   struct kr_failure failure;
 };
 

@@ -14,6 +14,7 @@
  */
 #include "lib/connection.h"
 
+#include "lib/clock.h"
 #include "lib/options.h"
 #include "lib/registry_static.h"
 #include "lib/registry_zookeeper.h"
@@ -240,13 +241,13 @@ int kr_connection_open(struct keyroute_connection **out, const struct keyroute_o
 static void sweep_on_loop(struct kr_task *task)
 {
   char *member = (char *)task;
-  struct keyroute_connection *conn = (struct keyroute_connection *)(void *)(
-      member - offsetof(struct keyroute_connection, sweep));
+  struct keyroute_connection *conn =
+      (struct keyroute_connection *)(void *)(member - offsetof(struct keyroute_connection, sweep));
 
   /* Before the sweep: what is retired from now on posts anew. */
   __atomic_store_n(&conn->sweep_posted, false, __ATOMIC_SEQ_CST);
   kr_cache_sweep(conn->cache);
-  kr_servers_purge(conn->servers, 0);
+  kr_servers_purge(conn->servers, kr_clock_us());
 }
 
 void kr_connection_sweep(struct keyroute_connection *conn)

@@ -22,12 +22,12 @@ struct keyroute_connection {
   struct kr_locator *locator;     /* loop thread */
   struct kr_call *calls;          /* loop thread: those under way, by number */
   struct kr_transport_counters counters;
-  uint64_t last_request;          /* atomic */
-  uint64_t pending;               /* atomic: calls under way */
-  bool closing;                   /* atomic */
-  unsigned callers;               /* atomic: threads between enter and leave */
-  struct kr_task sweep;           /* posted while sweep_posted is set */
-  bool sweep_posted;              /* atomic */
+  uint64_t last_request; /* atomic */
+  uint64_t pending;      /* atomic: calls under way */
+  bool closing;          /* atomic */
+  unsigned callers;      /* atomic: threads between enter and leave */
+  struct kr_task sweep;  /* posted while sweep_posted is set */
+  bool sweep_posted;     /* atomic */
 };
 
 /* As keyroute_open; make_registry NULL = the one that the settings name. Tests bring their own. */

@@ -37,12 +37,13 @@ static int look_up(const char *host, int flags, struct addrinfo **found)
 static void add(struct kr_endpoints *out, const struct kr_host_port *host,
                 const struct addrinfo *info)
 {
-  struct kr_endpoint *endpoint = &out->list[out->count];
+  struct kr_endpoint *endpoint;
 
   if (out->count == ENDPOINTS_MAX || info->ai_addrlen > sizeof(endpoint->address) ||
       (info->ai_family != AF_INET && info->ai_family != AF_INET6)) {
     return;
   }
+  endpoint = &out->list[out->count];
   memset(endpoint, 0, sizeof(*endpoint));
   memcpy(&endpoint->address, info->ai_addr, info->ai_addrlen);
   endpoint->address_len = info->ai_addrlen;
@@ -97,7 +98,7 @@ int kr_ensemble_resolve(struct kr_endpoints *out, const struct kr_connect_string
 {
   memset(failure, 0, sizeof(*failure));
   out->count = 0;
-  out->list = calloc(ENDPOINTS_MAX + 1, sizeof(*out->list));
+  out->list = calloc(ENDPOINTS_MAX, sizeof(*out->list));
   if (out->list == NULL) {
     return KEYROUTE_E_NO_MEMORY;
   }
@@ -115,6 +116,16 @@ void kr_endpoints_clear(struct kr_endpoints *endpoints)
   free(endpoints->list);
   endpoints->list = NULL;
   endpoints->count = 0;
+}
+
+bool kr_endpoints_any(const struct kr_endpoints *endpoints, enum kr_endpoint_state state)
+{
+  for (size_t i = 0; i < endpoints->count; i++) {
+    if (endpoints->list[i].state == state) {
+      return true;
+    }
+  }
+  return false;
 }
 
 char *kr_endpoints_format(const struct kr_endpoints *endpoints, enum kr_endpoint_state state)

@@ -48,6 +48,9 @@ int kr_ensemble_resolve(struct kr_endpoints *out, const struct kr_connect_string
 
 void kr_endpoints_clear(struct kr_endpoints *endpoints);
 
+/* Whether one of them is in this state. */
+bool kr_endpoints_any(const struct kr_endpoints *endpoints, enum kr_endpoint_state state);
+
 /* "10.0.0.1:2181,[::1]:2181" of those in one state, or of all with KR_ENDPOINT_SILENT. Release with
  * free. NULL = out of memory. */
 char *kr_endpoints_format(const struct kr_endpoints *endpoints, enum kr_endpoint_state state);

@@ -1,6 +1,6 @@
 /*
- * Error codes, their texts and kinds: all from the one table in keyroute.h. And kr_failure, the form
- * in which one part of the library tells another why something did not work.
+ * Error codes, their texts and kinds: all from the one table in keyroute.h. And kr_failure, the
+ * form in which one part of the library tells another why something did not work.
  */
 #include "lib/error.h"
 
@@ -16,7 +16,7 @@ struct error_row {
   bool retried;
 };
 
-#define ERROR_ROW(name, number, text, kind, retried) \
+#define ERROR_ROW(name, number, text, kind, retried)                                               \
   {number, #name, text, KEYROUTE_KIND_##kind, retried},
 static const struct error_row error_rows[] = {KEYROUTE_ERRORS(ERROR_ROW)};
 #undef ERROR_ROW

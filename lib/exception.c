@@ -50,68 +50,68 @@ struct meaning {
 #define AUTH KEYROUTE_E_AUTH, KEYROUTE_KIND_FATAL
 
 static const struct meaning meanings[] = {
-  /* The server is right and busy. */
-  {"CallDroppedException", OVERLOADED, NEVER},
-  {"CallQueueTooBigException", OVERLOADED, NEVER},
-  {"RegionTooBusyException", OVERLOADED, NEVER},
-  {"RegionOverloadedException", OVERLOADED, NEVER},
-  {"RpcThrottlingException", OVERLOADED, NEVER},
-  {"ServerTooBusyException", OVERLOADED, NEVER},
-  {"ThrottlingException", OVERLOADED, NEVER}, /* RpcThrottlingException before 1.4 */
+    /* The server is right and busy. */
+    {"CallDroppedException", OVERLOADED, NEVER},
+    {"CallQueueTooBigException", OVERLOADED, NEVER},
+    {"RegionTooBusyException", OVERLOADED, NEVER},
+    {"RegionOverloadedException", OVERLOADED, NEVER},
+    {"RpcThrottlingException", OVERLOADED, NEVER},
+    {"ServerTooBusyException", OVERLOADED, NEVER},
+    {"ThrottlingException", OVERLOADED, NEVER}, /* RpcThrottlingException before 1.4 */
 
-  /* The server is right; what was asked did not work this time. */
-  {"CallerDisconnectedException", REMOTE(KEEP), NEVER},
-  {"LeaseException", REMOTE(KEEP), NEVER},
-  {"MultiActionResultTooLarge", REMOTE(KEEP), NEVER}, /* spelt without "Exception" */
-  {"OutOfOrderScannerNextException", REMOTE(KEEP), NEVER},
-  {"PleaseHoldException", REMOTE(KEEP), NEVER},
-  {"RegionOpeningException", REMOTE(KEEP), NEVER},
-  {"RetryImmediatelyException", REMOTE(KEEP), NEVER},
-  {"ScannerResetException", REMOTE(KEEP), NEVER},
-  {"UnknownScannerException", REMOTE(KEEP), NEVER},
-  {"VisibilityControllerNotReadyException", REMOTE(KEEP), NEVER},
+    /* The server is right; what was asked did not work this time. */
+    {"CallerDisconnectedException", REMOTE(KEEP), NEVER},
+    {"LeaseException", REMOTE(KEEP), NEVER},
+    {"MultiActionResultTooLarge", REMOTE(KEEP), NEVER}, /* spelt without "Exception" */
+    {"OutOfOrderScannerNextException", REMOTE(KEEP), NEVER},
+    {"PleaseHoldException", REMOTE(KEEP), NEVER},
+    {"RegionOpeningException", REMOTE(KEEP), NEVER},
+    {"RetryImmediatelyException", REMOTE(KEEP), NEVER},
+    {"ScannerResetException", REMOTE(KEEP), NEVER},
+    {"UnknownScannerException", REMOTE(KEEP), NEVER},
+    {"VisibilityControllerNotReadyException", REMOTE(KEEP), NEVER},
 
-  /* The region is not there. */
-  {"MasterNotRunningException", REMOTE(REFRESH), NEVER},
-  {"NotAllMetaRegionsOnlineException", REMOTE(REFRESH), NEVER},
-  {"NotServingRegionException", REMOTE(REFRESH), NEVER},
-  {"RegionMovedException", REMOTE(HINT), NEVER},
-  {"RegionOfflineException", REMOTE(REFRESH), NEVER},
-  {"ServerNotRunningYetException", REMOTE(REFRESH), NEVER},
-  {"UnknownRegionException", REMOTE(REFRESH), NEVER},
-  {"WrongRegionException", REMOTE(REFRESH), NEVER},
+    /* The region is not there. */
+    {"MasterNotRunningException", REMOTE(REFRESH), NEVER},
+    {"NotAllMetaRegionsOnlineException", REMOTE(REFRESH), NEVER},
+    {"NotServingRegionException", REMOTE(REFRESH), NEVER},
+    {"RegionMovedException", REMOTE(HINT), NEVER},
+    {"RegionOfflineException", REMOTE(REFRESH), NEVER},
+    {"ServerNotRunningYetException", REMOTE(REFRESH), NEVER},
+    {"UnknownRegionException", REMOTE(REFRESH), NEVER},
+    {"WrongRegionException", REMOTE(REFRESH), NEVER},
 
-  /* The server is on its way out. */
-  {"MasterStoppedException", REMOTE(DROP_SERVER), NEVER},
-  {"PleaseRestartMasterException", REMOTE(DROP_SERVER), NEVER},
-  {"RegionServerAbortedException", REMOTE(DROP_SERVER), NEVER},
-  {"RegionServerStoppedException", REMOTE(DROP_SERVER), NEVER},
-  {"YouAreDeadException", REMOTE(DROP_SERVER), NEVER},
+    /* The server is on its way out. */
+    {"MasterStoppedException", REMOTE(DROP_SERVER), NEVER},
+    {"PleaseRestartMasterException", REMOTE(DROP_SERVER), NEVER},
+    {"RegionServerAbortedException", REMOTE(DROP_SERVER), NEVER},
+    {"RegionServerStoppedException", REMOTE(DROP_SERVER), NEVER},
+    {"YouAreDeadException", REMOTE(DROP_SERVER), NEVER},
 
-  /* The request itself is at fault, wherever it is sent. */
-  {"DoNotRetryIOException", REMOTE(FATAL), ALWAYS},
-  {"EmptyServiceNameException", REMOTE(FATAL), ALWAYS},
-  {"FatalConnectionException", REMOTE(FATAL), ALWAYS},
-  {"NoSuchColumnFamilyException", REMOTE(FATAL), ALWAYS},
-  {"QuotaExceededException", REMOTE(FATAL), AS_TOLD},
-  {"RequestTooBigException", REMOTE(KEEP), ALWAYS},
-  {"RowTooBigException", REMOTE(FATAL), ALWAYS},
-  {"TableNotEnabledException", REMOTE(FATAL), ALWAYS},
-  {"TableNotFoundException", REMOTE(FATAL), ALWAYS},
-  {"UnknownProtocolException", REMOTE(FATAL), ALWAYS},
-  {"UnknownServiceException", REMOTE(FATAL), ALWAYS},
-  {"UnsupportedCellCodecException", REMOTE(FATAL), ALWAYS},
-  {"UnsupportedCompressionCodecException", REMOTE(FATAL), ALWAYS},
-  {"UnsupportedCryptoException", REMOTE(FATAL), ALWAYS},
-  {"WrongVersionException", REMOTE(FATAL), ALWAYS},
+    /* The request itself is at fault, wherever it is sent. */
+    {"DoNotRetryIOException", REMOTE(FATAL), ALWAYS},
+    {"EmptyServiceNameException", REMOTE(FATAL), ALWAYS},
+    {"FatalConnectionException", REMOTE(FATAL), ALWAYS},
+    {"NoSuchColumnFamilyException", REMOTE(FATAL), ALWAYS},
+    {"QuotaExceededException", REMOTE(FATAL), AS_TOLD},
+    {"RequestTooBigException", REMOTE(KEEP), ALWAYS},
+    {"RowTooBigException", REMOTE(FATAL), ALWAYS},
+    {"TableNotEnabledException", REMOTE(FATAL), ALWAYS},
+    {"TableNotFoundException", REMOTE(FATAL), ALWAYS},
+    {"UnknownProtocolException", REMOTE(FATAL), ALWAYS},
+    {"UnknownServiceException", REMOTE(FATAL), ALWAYS},
+    {"UnsupportedCellCodecException", REMOTE(FATAL), ALWAYS},
+    {"UnsupportedCompressionCodecException", REMOTE(FATAL), ALWAYS},
+    {"UnsupportedCryptoException", REMOTE(FATAL), ALWAYS},
+    {"WrongVersionException", REMOTE(FATAL), ALWAYS},
 
-  /* Who we are. */
-  {"AccessControlException", AUTH, ALWAYS}, /* Hadoop's */
-  {"AccessDeniedException", AUTH, ALWAYS},
-  {"AuthorizationException", AUTH, ALWAYS}, /* Hadoop's */
-  {"BadAuthException", AUTH, ALWAYS},
-  {"SecurityNotEnabledException", AUTH, ALWAYS},
-  {"javax.security.sasl.SaslException", AUTH, ALWAYS},
+    /* Who we are. */
+    {"AccessControlException", AUTH, ALWAYS}, /* Hadoop's */
+    {"AccessDeniedException", AUTH, ALWAYS},
+    {"AuthorizationException", AUTH, ALWAYS}, /* Hadoop's */
+    {"BadAuthException", AUTH, ALWAYS},
+    {"SecurityNotEnabledException", AUTH, ALWAYS},
+    {"javax.security.sasl.SaslException", AUTH, ALWAYS},
 };
 
 static const struct meaning unknown = {"", REMOTE(REFRESH), AS_TOLD};
@@ -217,8 +217,7 @@ void kr_exception_map(struct kr_failure *failure, const struct kr_exception *exc
   const char *text = exception->text != NULL ? exception->text : "";
   const struct meaning *meaning = find_meaning(class_name);
   bool overloaded = exception->server_overloaded && meaning->code != KEYROUTE_E_AUTH;
-  const char *shown =
-      has_prefix(class_name, HBASE_PREFIX) ? last_name(class_name) : class_name;
+  const char *shown = has_prefix(class_name, HBASE_PREFIX) ? last_name(class_name) : class_name;
   struct keyroute_bytes line = first_line(text, class_name);
   char name[200];
   char escaped[500];

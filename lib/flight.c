@@ -7,15 +7,15 @@
  *
  * On a healthy catalog that is one request. More are made only where the answer needs them:
  *
- *   "below"    no row of the answer was live, or the server stopped early: scan on, below the last row
+ *   "below"    no row of the answer was live, or the server stopped early: on, below the last row
  *   "confirm"  no row at all: the table's first row, forward. Is there a hole, or no such table?
- *   "above"    the nearest region ends below the row: the next region, forward, for the hole's bound
+ *   "above"    the nearest region ends below the row: the next one, forward, for the hole's bound
  *
  *  1. One thing is under way at any time: a root read, a lookup of the parent, or a scan.
  *  2. It never tries again: a failure ends it. If the failure speaks against the place where the
  *     parent was asked, that place is forgotten first, so that the next try finds out anew.
- *  3. All rows that were met are kept as locations of their own: replies are gone when their callback
- *     returns.
+ *  3. All rows that were met are kept as locations of their own: replies are gone when their
+ *     callback returns.
  *  4. The host may free the flight in `ended`; nothing here touches it afterwards.
  *
  * Source: HBase ConnectionImplementation.locateRegionInMeta, AsyncNonMetaRegionLocator
@@ -54,6 +54,7 @@ struct kr_flight *kr_flight_new(const struct kr_means *means, const struct kr_fl
   flight->host = host;
   flight->locator = locator;
   flight->position = position;
+  flight->epoch = kr_cache_epoch(means->cache);
   flight->row_len = row.len;
   flight->row = kr_copy(means->mem, row);
   kr_buf_init(&flight->parent_row, means->mem);
@@ -156,12 +157,12 @@ static bool store(struct kr_flight *flight, struct keyroute_location *location,
 }
 
 /* A region on no server, or on one that is not to be asked now, is not kept: a hit looks at neither
- * clock nor marks. */
-static bool worth_keeping(const struct keyroute_location *location)
+ * clock nor marks. Nor is what was read before somebody had the cache forget things. */
+static bool worth_keeping(const struct kr_flight *flight, const struct keyroute_location *location)
 {
   const struct kr_server *primary = kr_location_server(location, 0);
 
-  return kr_location_placed(location) &&
+  return flight->epoch == kr_cache_epoch(flight->means->cache) && kr_location_placed(location) &&
          (primary == NULL || primary->failed_until_us <= kr_clock_us());
 }
 
@@ -173,7 +174,7 @@ static void store_others(struct kr_flight *flight, const struct keyroute_locatio
     struct keyroute_location *kept;
 
     if (row->location != NULL && row->location != wanted && !row->offline && !row->split &&
-        worth_keeping(row->location) && store(flight, row->location, &kept)) {
+        worth_keeping(flight, row->location) && store(flight, row->location, &kept)) {
       keyroute_location_release(kept);
     }
   }
@@ -182,8 +183,8 @@ static void store_others(struct kr_flight *flight, const struct keyroute_locatio
 /* What the cache says about the flight's row is wrong. */
 static void forget_row(struct kr_flight *flight)
 {
-  kr_cache_remove_row(flight->means->cache, flight->table,
-                      kr_bytes(flight->row, flight->row_len), flight->position);
+  kr_cache_remove_row(flight->means->cache, flight->table, kr_bytes(flight->row, flight->row_len),
+                      flight->position);
 }
 
 /* A newer region that was read meanwhile kept the one found here out of the cache. If it holds the
@@ -208,7 +209,7 @@ static void give_way(struct kr_flight *flight)
 
 static void end_found(struct kr_flight *flight, struct keyroute_location *location)
 {
-  if (!worth_keeping(location)) {
+  if (!worth_keeping(flight, location)) {
     /* Whoever asked is told what it lacks. */
     forget_row(flight);
     flight->location = keyroute_location_ref(location);
@@ -231,6 +232,9 @@ static void drop_server(struct kr_flight *flight, struct kr_server *server)
   int64_t refuse_ms = server->start_code != 0 ? means->failed_server_ms : UNNAMED_FAILED_MS;
   struct kr_cache_filter filter = {{NULL, 0}, server->host, server->port, server->start_code};
 
+  if (server->failed_until_us > kr_clock_us()) {
+    return; /* another flight has just seen to it */
+  }
   server->failed_until_us = kr_clock_us() + refuse_ms * 1000;
   kr_log_line(means->log, KEYROUTE_LOG_WARNING,
               "server %s:%d, start code %lld, cannot be connected to: not asked for %lld ms",
@@ -286,8 +290,8 @@ static void read_root(struct kr_flight *flight)
   begin_step(flight, "registry");
   kr_stats_add(means->stats, KR_COUNT_REGISTRY_READS, 1);
   flight->sent = kr_cache_tick(means->cache);
-  flight->read = means->registry->ops->read_root(means->registry, remaining_ms(flight), on_root,
-                                                 flight);
+  flight->read =
+      means->registry->ops->read_root(means->registry, remaining_ms(flight), on_root, flight);
   if (flight->read == NULL) {
     end_no_memory(flight);
   }
@@ -429,6 +433,8 @@ static void on_confirmed(void *arg, const struct kr_failure *failure, const stru
   } else if (first != NULL && !flight->rows[0].offline &&
              kr_location_covers(first, question.row, question.position)) {
     end_found(flight, first); /* it has just been made */
+  } else if (flight->rows[0].location == NULL) {
+    end_failed(flight, &flight->rows[0].failure);
   } else {
     end_hole(flight, kr_bytes(NULL, 0), first);
   }

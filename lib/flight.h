@@ -58,7 +58,8 @@ struct kr_flight {
   int64_t deadline_us; /* of this try */
 
   /* The result. */
-  uint64_t sent;                      /* the cache's logical time when the read was sent; 0 = not yet */
+  uint64_t epoch;                     /* the cache's, when it was started */
+  uint64_t sent;                      /* the cache's time when the read was sent; 0 = not yet */
   struct keyroute_location *location; /* counted; holds the row; NULL = failure */
   struct kr_failure failure;
 

@@ -139,10 +139,10 @@ static int find_frame(size_t *len, struct keyroute_bytes in, size_t max_frame,
 static void take_exception(struct kr_rpc_reply *out, const Kr__Pb__ExceptionResponse *from)
 {
   struct kr_exception exception = {
-    .class_name = from->exception_class_name,
-    .text = from->stack_trace,
-    .do_not_retry = from->has_do_not_retry && from->do_not_retry,
-    .server_overloaded = from->has_server_overloaded && from->server_overloaded,
+      .class_name = from->exception_class_name,
+      .text = from->stack_trace,
+      .do_not_retry = from->has_do_not_retry && from->do_not_retry,
+      .server_overloaded = from->has_server_overloaded && from->server_overloaded,
   };
 
   kr_exception_map(&out->failure, &exception);
@@ -213,9 +213,9 @@ static int read_reply(struct kr_rpc_reply *out, struct kr_mem *mem, struct keyro
 }
 
 const struct kr_rpc_codec kr_hbase_codec = {
-  .name = "hbase",
-  .hello = write_hello,
-  .request = write_request,
-  .frame = find_frame,
-  .reply = read_reply,
+    .name = "hbase",
+    .hello = write_hello,
+    .request = write_request,
+    .frame = find_frame,
+    .reply = read_reply,
 };

@@ -103,12 +103,12 @@ static struct keyroute_bytes bytes_of(ProtobufCBinaryData data)
 static struct kr_cell inline_cell(const Kr__Pb__Cell *from)
 {
   return (struct kr_cell){
-    .row = bytes_of(from->row),
-    .family = bytes_of(from->family),
-    .qualifier = bytes_of(from->qualifier),
-    .value = bytes_of(from->value),
-    .timestamp = (int64_t)from->timestamp,
-    .type = from->has_cell_type ? (uint8_t)from->cell_type : PUT,
+      .row = bytes_of(from->row),
+      .family = bytes_of(from->family),
+      .qualifier = bytes_of(from->qualifier),
+      .value = bytes_of(from->value),
+      .timestamp = (int64_t)from->timestamp,
+      .type = from->has_cell_type ? (uint8_t)from->cell_type : PUT,
   };
 }
 
@@ -222,8 +222,7 @@ static int fill_rows(struct kr_hbase_rows *out, struct kr_mem *mem,
   return *trouble == NULL ? 0 : KEYROUTE_E_PROTOCOL;
 }
 
-static void finish_rows(struct kr_rows *rows, const Kr__Pb__ScanResponse *response,
-                        uint32_t limit)
+static void finish_rows(struct kr_rows *rows, const Kr__Pb__ScanResponse *response, uint32_t limit)
 {
   bool more = (response->has_more_results_in_region && response->more_results_in_region) ||
               (response->has_heartbeat_message && response->heartbeat_message);
@@ -233,8 +232,7 @@ static void finish_rows(struct kr_rows *rows, const Kr__Pb__ScanResponse *respon
 }
 
 int kr_hbase_scan_read(struct kr_hbase_rows *out, struct kr_mem *mem,
-                       const struct kr_rpc_reply *reply, uint32_t limit,
-                       struct kr_failure *failure)
+                       const struct kr_rpc_reply *reply, uint32_t limit, struct kr_failure *failure)
 {
   struct kr_hbase_rows rows = {.memory = NULL};
   const char *trouble = "an unreadable message";

@@ -104,8 +104,8 @@ static struct keyroute_call whole_call(const struct keyroute_call *call)
 /* What is wrong with a call; NULL = nothing. */
 static const char *wrong_with(const struct keyroute_call *call)
 {
-  const unsigned known = KEYROUTE_REFRESH | KEYROUTE_CACHE_ONLY | KEYROUTE_BEFORE |
-                         KEYROUTE_AFTER | KEYROUTE_TRACE;
+  const unsigned known =
+      KEYROUTE_REFRESH | KEYROUTE_CACHE_ONLY | KEYROUTE_BEFORE | KEYROUTE_AFTER | KEYROUTE_TRACE;
   const unsigned cache = KEYROUTE_REFRESH | KEYROUTE_CACHE_ONLY;
   const unsigned side = KEYROUTE_BEFORE | KEYROUTE_AFTER;
 
@@ -217,8 +217,7 @@ static bool replica_is_placed(const struct keyroute_location *location, int repl
 
 /* A counted location from the cache, or NULL. table NULL = find it by name. */
 static struct keyroute_location *hit(struct keyroute_connection *conn,
-                                     const struct keyroute_table *table,
-                                     struct keyroute_bytes name,
+                                     const struct keyroute_table *table, struct keyroute_bytes name,
                                      const struct kr_call_request *request)
 {
   struct keyroute_location *location = NULL;
@@ -234,8 +233,8 @@ static struct keyroute_location *hit(struct keyroute_connection *conn,
     location = kr_table_find(table, request->row, request->position);
   }
   if (location != NULL) {
-    location = replica_is_placed(location, request->replica) ? keyroute_location_ref(location)
-                                                             : NULL;
+    location =
+        replica_is_placed(location, request->replica) ? keyroute_location_ref(location) : NULL;
   }
   kr_rcu_read_end();
   if (location != NULL) {
@@ -248,8 +247,7 @@ static struct keyroute_location *hit(struct keyroute_connection *conn,
 static void tell_hit(struct keyroute_connection *conn, const struct kr_call_request *request,
                      struct keyroute_detail *detail)
 {
-  struct keyroute_detail hit_detail = {.size = sizeof(hit_detail),
-                                       .source = KEYROUTE_SOURCE_CACHE};
+  struct keyroute_detail hit_detail = {.size = sizeof(hit_detail), .source = KEYROUTE_SOURCE_CACHE};
 
   if (detail == NULL) {
     return;
@@ -304,27 +302,31 @@ static int locate(struct keyroute_location **out, struct keyroute_connection *co
     question.request.began_us = kr_clock_us();
   }
   struct keyroute_location *location = hit(conn, table, name, &question.request);
-  bool missed = location == NULL;
+  bool asks = location == NULL && (question.request.flags & KEYROUTE_CACHE_ONLY) == 0;
 
-  if (!missed) {
+  if (location != NULL) {
     tell_hit(conn, &question.request, detail);
     *out = location;
-  } else {
+  } else if (asks) {
     kr_connection_enter(conn);
     error = locate_missed(out, conn,
                           table != NULL ? kr_table_ref(table) : kr_cache_table(conn->cache, name),
                           &question.request, detail);
+  } else {
+    kr_stats_add(conn->stats, KR_COUNT_MISSES, 1);
+    error = kr_detail_fail(detail, KEYROUTE_E_NOT_CACHED, "%s",
+                           keyroute_strerror(KEYROUTE_E_NOT_CACHED));
   }
   kr_free(conn->mem, question.longer);
-  if (missed) {
+  if (asks) {
     kr_connection_leave(conn);
   }
   return error;
 }
 
 int keyroute_locate(struct keyroute_location **out, struct keyroute_connection *conn,
-                    const char *table, struct keyroute_bytes row,
-                    const struct keyroute_call *call, struct keyroute_detail *detail)
+                    const char *table, struct keyroute_bytes row, const struct keyroute_call *call,
+                    struct keyroute_detail *detail)
 {
   struct keyroute_bytes name;
 

@@ -1,9 +1,9 @@
 /*
  * Locations: where one region is.
  *
- * One allocation: the fixed part, the replicas, the region's name as the catalog's row key spells it,
- * the end key. Table, start key and encoded name are views into the name, so that nothing is kept
- * twice and a location of a 16-byte key stays small.
+ * One allocation: the fixed part, the replicas, the region's name as the catalog's row key spells
+ * it, the end key. Table, start key and encoded name are views into the name, so that nothing is
+ * kept twice and a location of a 16-byte key stays small.
  *
  *  1. A location is immutable once it has been handed out. A region that moves gets a new one.
  *  2. refs counts its owners: the cache, and everybody who took a count. Taking one needs a count
@@ -101,8 +101,7 @@ static void copy_text(struct keyroute_location *location, const struct kr_locati
   }
 }
 
-static void copy_replicas(struct keyroute_location *location,
-                          const struct kr_location_parts *parts)
+static void copy_replicas(struct keyroute_location *location, const struct kr_location_parts *parts)
 {
   for (int i = 0; i < parts->replica_count; i++) {
     location->replicas[i] = parts->replicas[i];
@@ -112,8 +111,7 @@ static void copy_replicas(struct keyroute_location *location,
   }
 }
 
-struct keyroute_location *kr_location_new(struct kr_mem *mem,
-                                          const struct kr_location_parts *parts)
+struct keyroute_location *kr_location_new(struct kr_mem *mem, const struct kr_location_parts *parts)
 {
   bool inside = encoded_is_inside(parts);
   size_t text_len = parts->name.len + parts->end_key.len + (inside ? 0 : parts->encoded.len);
@@ -271,8 +269,8 @@ size_t keyroute_location_region_name(const struct keyroute_location *location, i
   if (replica <= 0) {
     return copy_out(out, size, kr_location_name(location));
   }
-  int tail_len = snprintf(tail, sizeof(tail), "%lld_%04X", (long long)location->region_id,
-                          (unsigned)replica);
+  int tail_len =
+      snprintf(tail, sizeof(tail), "%lld_%04X", (long long)location->region_id, (unsigned)replica);
 
   if (location->encoded_inside) {
     tail[tail_len] = '.';
@@ -341,8 +339,7 @@ bool kr_location_covers(const struct keyroute_location *location, struct keyrout
   struct keyroute_bytes end = keyroute_location_end_key(location);
 
   if (position == KR_AT) {
-    return kr_bytes_compare(start, row) <= 0 &&
-           (end.len == 0 || kr_bytes_compare(row, end) < 0);
+    return kr_bytes_compare(start, row) <= 0 && (end.len == 0 || kr_bytes_compare(row, end) < 0);
   }
   if (row.len == 0) {
     return end.len == 0;

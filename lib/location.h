@@ -47,7 +47,7 @@ struct keyroute_location {
   uint32_t start_len;    /* of the name, behind the table and a comma */
   uint32_t name_len;
   uint32_t encoded_len;
-  uint32_t end_len;     /* behind the name */
+  uint32_t end_len; /* behind the name */
   int64_t region_id;
   uint64_t stored; /* the cache's own count when it was stored; loop thread */
   struct kr_mem *mem;
@@ -99,7 +99,7 @@ bool kr_location_overlaps(const struct keyroute_location *a, const struct keyrou
 void kr_location_retire(struct keyroute_location *location);
 bool kr_location_retired(const struct keyroute_location *location);
 
-/* Give the cache's count back once the readers of this moment are gone. Once in a location's life. */
+/* Give the cache's count back once the readers of this moment are gone. Once in its life. */
 void kr_location_release_later(struct keyroute_location *location);
 
 /* Memory that a location takes. */

@@ -2,22 +2,24 @@
  * The story of a lookup: cache -> join a scan under way, or start one -> answer, or try again.
  *
  * A table's unfinished lookups stand in a queue, in the order they came. A flight (flight.c) is one
- * try at the catalog: it makes sure of the parent's region, scans it, checks and stores what it met,
- * and has a location or a failure. This file decides which lookups fly, who is served by what a
- * flight brought, and what becomes of the others. The parent's region is itself a lookup here, whose
- * owner is the flight: the recursion that ends at the registry.
+ * try at the catalog: it makes sure of the parent's region, scans it, checks and stores what it
+ * met, and has a location or a failure. This file decides which lookups fly, who is served by what
+ * a flight brought, and what becomes of the others. The parent's region is itself a lookup here,
+ * whose owner is the flight: the recursion that ends at the registry.
  *
- *  1. A lookup is waiting (in no flight, no sleep), flying (member of a flight), sleeping (until its
- *     next try) or answered (its done is yet to run).
+ *  1. A lookup is waiting (in no flight, no sleep), flying (member of a flight), sleeping (until
+ *     its next try) or answered (its done is yet to run).
  *  2. A flight serves every lookup of its table whose row its regions cover, whatever their state.
  *     Its failure is shared by its members only; but that there is no such table, by all.
  *  3. A lookup waits for a flight in the same gap of the cache rather than fly itself, for what the
  *     flight finds may cover its row too. Passed over PATIENCE times it gets its own. So 64 threads
- *     on one cold region make one scan, and a cold table is still not read one region after another.
+ *     on one cold region make one scan, and a cold table is still not read one region after
+ *     another.
  *  4. Only lookups try again, and retry.c says when. A flight, and the lookup it makes, is one try.
- *  5. done runs when the outermost function of the locator returns: whoever it calls finds everything
- *     consistent, and the stack stays flat.
- *  6. A lookup that asks for fresh news is served only by what was sent after it began.
+ *  5. done runs when the outermost function of the locator returns: whoever it calls finds
+ *     everything consistent, and the stack stays flat.
+ *  6. A lookup that asks for fresh news is served only by what was sent after it began; and one
+ *     that began after the cache was told to forget things, only by what was started since.
  */
 #include "lib/locator.h"
 
@@ -50,7 +52,7 @@ struct kr_queue {
   struct kr_flight *flights;
   unsigned flight_count;
   bool is_root; /* its only region's place is known to the registry */
-  bool busy; /* somebody walks its lists */
+  bool busy;    /* somebody walks its lists */
 };
 
 struct kr_locator {
@@ -305,6 +307,12 @@ static struct keyroute_location *cached(const struct kr_lookup *lookup)
   return location != NULL && serves(lookup, location) ? location : NULL;
 }
 
+/* Was a flight's answer read late enough for a lookup (invariant 6)? */
+static bool is_news(const struct kr_lookup *lookup, const struct kr_flight *flight)
+{
+  return lookup->since < flight->sent && lookup->epoch <= flight->epoch;
+}
+
 /* What a flight's answer means for one lookup of its table. */
 static void serve(struct kr_lookup *lookup, const struct kr_flight *flight,
                   enum keyroute_source source)
@@ -312,7 +320,7 @@ static void serve(struct kr_lookup *lookup, const struct kr_flight *flight,
   struct keyroute_location *found = cached(lookup);
   struct kr_failure failure;
 
-  if (lookup->since < flight->sent &&
+  if (is_news(lookup, flight) &&
       kr_location_covers(flight->location, lookup->row, lookup->position)) {
     found = flight->location;
   }
@@ -345,7 +353,7 @@ static void share_failure(struct kr_lookup *lookup, const struct kr_flight *flig
 
   if (lookup->flight == flight) {
     try_failed(lookup, &flight->failure);
-  } else if (no_table && lookup->since < flight->sent) {
+  } else if (no_table && is_news(lookup, flight)) {
     end_failed(lookup, &flight->failure);
   } else {
     lookup->passed_over++;
@@ -363,14 +371,12 @@ static void flight_ended(struct kr_flight *flight)
 {
   struct kr_locator *locator = flight->locator;
   struct kr_queue *queue = flight->queue;
-  enum keyroute_source source =
-      queue->is_root ? KEYROUTE_SOURCE_REGISTRY : KEYROUTE_SOURCE_CATALOG;
+  enum keyroute_source source = queue->is_root ? KEYROUTE_SOURCE_REGISTRY : KEYROUTE_SOURCE_CATALOG;
   struct kr_lookup *lookup, *next;
 
   enter(locator);
   remove_flight(queue, flight);
-  DL_FOREACH_SAFE(queue->lookups, lookup, next)
-  {
+  DL_FOREACH_SAFE (queue->lookups, lookup, next) {
     if (flight->location == NULL) {
       share_failure(lookup, flight);
     } else {
@@ -390,8 +396,7 @@ static void add_step(const struct kr_flight *flight, const char *name, int64_t b
   const struct kr_lookup *lookup;
   int64_t took_us = kr_clock_us() - began_us;
 
-  DL_FOREACH(flight->queue->lookups, lookup)
-  {
+  DL_FOREACH (flight->queue->lookups, lookup) {
     if (lookup->flight == flight && lookup->flight_of != NULL) {
       add_step(lookup->flight_of, name, began_us, server, detail);
     } else if (lookup->flight == flight && lookup->trace != NULL) {
@@ -412,8 +417,7 @@ static void flight_sent(struct kr_flight *flight)
 {
   struct kr_lookup *lookup;
 
-  DL_FOREACH(flight->queue->lookups, lookup)
-  {
+  DL_FOREACH (flight->queue->lookups, lookup) {
     if (lookup->flight == flight) {
       lookup->rpcs++;
       if (lookup->flight_of != NULL) {
@@ -450,7 +454,7 @@ static bool same_question(const struct kr_lookup *lookup, const struct kr_flight
                   (lookup->position == flight->position &&
                    kr_bytes_equal(lookup->row, kr_bytes(flight->row, flight->row_len)));
 
-  return same_row &&
+  return same_row && lookup->epoch <= flight->epoch &&
          (flight->sent == 0 || lookup->since < flight->sent);
 }
 
@@ -471,8 +475,7 @@ static bool join(struct kr_queue *queue, struct kr_lookup *lookup)
 {
   struct kr_flight *flight;
 
-  DL_FOREACH(queue->flights, flight)
-  {
+  DL_FOREACH (queue->flights, flight) {
     if (same_question(lookup, flight)) {
       kr_stats_add(lookup->locator->means.stats, KR_COUNT_JOINS, 1);
       board(lookup, flight);
@@ -490,8 +493,7 @@ static bool may_be_served(struct kr_queue *queue, struct kr_lookup *lookup)
   if (lookup->passed_over >= PATIENCE || lookup->refresh) {
     return false;
   }
-  DL_FOREACH(queue->flights, flight)
-  {
+  DL_FOREACH (queue->flights, flight) {
     if (same_gap(lookup, flight)) {
       return true;
     }
@@ -507,9 +509,9 @@ static uint32_t choose_limit(struct kr_locator *locator, const struct kr_queue *
     return LONE_ROWS;
   }
   int64_t now = kr_clock_us();
-  bool close_together = queue->lookups->next != NULL ||
-                        (locator->last_missed == queue->table &&
-                         now - locator->last_missed_us < CLOSE_TOGETHER_US);
+  bool close_together =
+      queue->lookups->next != NULL ||
+      (locator->last_missed == queue->table && now - locator->last_missed_us < CLOSE_TOGETHER_US);
 
   locator->last_missed = queue->table;
   locator->last_missed_us = now;
@@ -523,8 +525,8 @@ static uint32_t choose_limit(struct kr_locator *locator, const struct kr_queue *
 static void fly(struct kr_locator *locator, struct kr_queue *queue, struct kr_lookup *lookup)
 {
   int64_t now = kr_clock_us();
-  struct kr_flight *flight = kr_flight_new(&locator->means, &host, locator, queue->table,
-                                           lookup->row, lookup->position);
+  struct kr_flight *flight =
+      kr_flight_new(&locator->means, &host, locator, queue->table, lookup->row, lookup->position);
 
   if (flight == NULL) {
     end_with(lookup, KEYROUTE_E_NO_MEMORY, "out of memory");
@@ -534,8 +536,7 @@ static void fly(struct kr_locator *locator, struct kr_queue *queue, struct kr_lo
   flight->limit = choose_limit(locator, queue);
   flight->deadline_us =
       now + 1000 * kr_retry_try_ms((lookup->deadline_us - lookup->began_us) / 1000,
-                                   (lookup->deadline_us - now) / 1000,
-                                   locator->means.try_limit_ms);
+                                   (lookup->deadline_us - now) / 1000, locator->means.try_limit_ms);
   DL_APPEND(queue->flights, flight);
   queue->flight_count++;
   board(lookup, flight);
@@ -560,8 +561,7 @@ static void drop_idle_flights(struct kr_queue *queue)
 {
   struct kr_flight *flight, *next;
 
-  DL_FOREACH_SAFE(queue->flights, flight, next)
-  {
+  DL_FOREACH_SAFE (queue->flights, flight, next) {
     if (flight->members == 0 && queue->lookups == NULL) {
       remove_flight(queue, flight);
       kr_flight_free(flight);
@@ -569,8 +569,9 @@ static void drop_idle_flights(struct kr_queue *queue)
   }
 }
 
-/* Let all of a queue's waiting lookups go as far as they can, first come first served. A flight that
- * ends at once comes back here, finds the queue busy, and has taken its lookup out of the list. */
+/* Let all of a queue's waiting lookups go as far as they can, first come first served. A flight
+ * that ends at once comes back here, finds the queue busy, and has taken its lookup out of the
+ * list. */
 static void pump(struct kr_queue *queue, struct kr_locator *locator)
 {
   struct kr_lookup *lookup;
@@ -583,8 +584,7 @@ static void pump(struct kr_queue *queue, struct kr_locator *locator)
 
   while (again) {
     again = false;
-    DL_FOREACH(queue->lookups, lookup)
-    {
+    DL_FOREACH (queue->lookups, lookup) {
       if (waits(lookup)) {
         advance(locator, queue, lookup);
         if (lookup->queue == NULL) {
@@ -643,8 +643,8 @@ static void enqueue(struct kr_locator *locator, struct kr_lookup *lookup)
   }
   lookup->queue = queue;
   DL_APPEND(queue->lookups, lookup);
-  lookup->alarm = kr_timer_start(locator->means.loop, (remaining_us + 999) / 1000,
-                                 deadline_passed, lookup);
+  lookup->alarm =
+      kr_timer_start(locator->means.loop, (remaining_us + 999) / 1000, deadline_passed, lookup);
   if (lookup->alarm == NULL) {
     end_with(lookup, KEYROUTE_E_NO_MEMORY, "out of memory");
     drop_queue_if_unused(locator, queue);
@@ -659,6 +659,7 @@ void kr_locator_start(struct kr_locator *locator, struct kr_lookup *lookup)
 
   enter(locator);
   lookup->locator = locator;
+  lookup->epoch = kr_cache_epoch(locator->means.cache);
   lookup->since = lookup->refresh ? kr_cache_tick(locator->means.cache) : 0;
   location = cached(lookup);
   if (locator->closed) {
@@ -666,7 +667,7 @@ void kr_locator_start(struct kr_locator *locator, struct kr_lookup *lookup)
   } else if (location != NULL) {
     end_found(lookup, location, KEYROUTE_SOURCE_CACHE);
   } else if (lookup->cache_only) {
-    end_with(lookup, KEYROUTE_E_NOT_CACHED, "the cache has no live region that holds the row");
+    end_with(lookup, KEYROUTE_E_NOT_CACHED, keyroute_strerror(KEYROUTE_E_NOT_CACHED));
   } else {
     enqueue(locator, lookup);
   }
@@ -719,8 +720,7 @@ static void close_queue(struct kr_queue *queue)
   struct kr_lookup *lookup, *next;
 
   queue->busy = true;
-  DL_FOREACH_SAFE(queue->lookups, lookup, next)
-  {
+  DL_FOREACH_SAFE (queue->lookups, lookup, next) {
     if (lookup->flight_of == NULL) {
       end_with(lookup, KEYROUTE_E_CLOSED, "the connection is closed");
     }

@@ -3,7 +3,7 @@
 
 #include "lib/flight.h"
 
-/* Runs lookups: from the cache, or by asking the catalog once for all who wait. Loop thread only. */
+/* Runs lookups: from the cache, or by asking the catalog once for all who wait. Loop thread. */
 struct kr_locator;
 
 struct kr_locator *kr_locator_new(const struct kr_means *means); /* NULL = out of memory */

@@ -15,12 +15,12 @@ struct kr_lookup {
   struct keyroute_table *table; /* counted by the owner */
   struct keyroute_bytes row;    /* the owner's */
   enum kr_position position;
-  int replica;         /* or KEYROUTE_REPLICA_ANY */
-  bool refresh;        /* only what was read after the start will do */
-  bool cache_only;     /* no read at all */
-  bool single_try;     /* give up after the first try */
-  int64_t began_us;    /* on kr_clock_us */
-  int64_t deadline_us; /* on kr_clock_us */
+  int replica;                  /* or KEYROUTE_REPLICA_ANY */
+  bool refresh;                 /* only what was read after the start will do */
+  bool cache_only;              /* no read at all */
+  bool single_try;              /* give up after the first try */
+  int64_t began_us;             /* on kr_clock_us */
+  int64_t deadline_us;          /* on kr_clock_us */
   struct keyroute_trace *trace; /* the owner's; NULL = none */
   struct kr_flight *flight_of;  /* the flight that it is made for; NULL = an application's */
 
@@ -43,6 +43,7 @@ struct kr_lookup {
   struct kr_flight *flight; /* the one it is a member of */
   struct kr_timer *sleep;   /* until the next try */
   struct kr_timer *alarm;   /* at the deadline */
+  uint64_t epoch;           /* the cache's, when it began */
   uint64_t since;           /* the cache's logical time when it began */
   unsigned passed_over;
   bool answered; /* it has its result, and its done is yet to run */

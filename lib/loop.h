@@ -29,9 +29,10 @@ void kr_loop_post(struct kr_loop *loop, struct kr_task *task);
 /* Is this the loop's thread? */
 bool kr_loop_inside(const struct kr_loop *loop);
 
-/* On the loop only. fire runs once after delay_ms unless stopped. NULL = out of memory. The timer is
- * gone once it has fired or been stopped; stopping NULL does nothing. */
-struct kr_timer *kr_timer_start(struct kr_loop *loop, int64_t delay_ms, kr_timer_cb fire, void *arg);
+/* On the loop only. fire runs once after delay_ms unless stopped. NULL = out of memory. The timer
+ * is gone once it has fired or been stopped; stopping NULL does nothing. */
+struct kr_timer *kr_timer_start(struct kr_loop *loop, int64_t delay_ms, kr_timer_cb fire,
+                                void *arg);
 void kr_timer_stop(struct kr_timer *timer);
 
 /* For socket.c: the uv_loop_t. */

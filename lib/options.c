@@ -35,9 +35,9 @@ struct keyroute_options {
 
 int keyroute_options_new(struct keyroute_options **out, const struct keyroute_allocator *allocator)
 {
-  if (out == NULL || (allocator != NULL && (allocator->allocate == NULL ||
-                                            allocator->reallocate == NULL ||
-                                            allocator->release == NULL))) {
+  if (out == NULL ||
+      (allocator != NULL && (allocator->allocate == NULL || allocator->reallocate == NULL ||
+                             allocator->release == NULL))) {
     return KEYROUTE_E_INVALID_ARGUMENT;
   }
   struct kr_mem *mem = kr_mem_new(allocator);
@@ -162,9 +162,8 @@ int keyroute_options_read_file(struct keyroute_options *options, const char *pat
 
     entries[i] = (struct kr_property_entry){from->name, from->value, from->line, from->final};
   }
-  error = entries != NULL
-              ? change(options, KR_LAYER_FILE, path, entries, site->count, detail)
-              : kr_detail_fail(detail, KEYROUTE_E_NO_MEMORY, "out of memory");
+  error = entries != NULL ? change(options, KR_LAYER_FILE, path, entries, site->count, detail)
+                          : kr_detail_fail(detail, KEYROUTE_E_NO_MEMORY, "out of memory");
   kr_free(options->mem, entries);
   kr_site_free(site);
   return error;
@@ -196,8 +195,7 @@ int keyroute_options_read_environment(struct keyroute_options *options,
 {
   const char *folder = getenv("HBASE_CONF_DIR");
   const char *user = getenv("HADOOP_USER_NAME");
-  struct kr_property_entry entry = {.name = kr_property_get(KR_PROPERTY_USER)->name,
-                                    .value = user};
+  struct kr_property_entry entry = {.name = kr_property_get(KR_PROPERTY_USER)->name, .value = user};
   int error = 0;
 
   if (options == NULL) {

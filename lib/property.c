@@ -138,126 +138,211 @@ static const char *check_registry_impl(const char *value)
 /* ---- The table ------------------------------------------------------------------------------ */
 
 static const struct kr_property properties[KR_PROPERTY_COUNT] = {
-  [KR_PROPERTY_QUORUM] = {
-    .name = "hbase.client.zookeeper.quorum", .other = "hbase.zookeeper.quorum",
-    .fallback = "localhost", .accepts = "host[:port],...[/chroot]", .check = check_any,
-    .reason = "The ZooKeeper ensemble that knows where the root of the catalog is."},
-  [KR_PROPERTY_CLIENT_PORT] = {
-    .name = "hbase.client.zookeeper.property.clientPort",
-    .other = "hbase.zookeeper.property.clientPort",
-    .unit = "", .min = 1, .max = 65535, .fallback = "2181",
-    .reason = "The port of every ZooKeeper server that is named without one."},
-  [KR_PROPERTY_PARENT] = {
-    .name = "zookeeper.znode.parent", .fallback = "/hbase", .accepts = "an absolute path",
-    .check = check_znode_path,
-    .reason = "The znode below which the cluster keeps its own; HBase's default."},
-  [KR_PROPERTY_META_ZNODE] = {
-    .name = "zookeeper.znode.metaserver", .fallback = "meta-region-server",
-    .accepts = "the name of one znode", .check = check_znode_name,
-    .reason = "The znode below the parent that names the server of meta; HBase's default."},
-  [KR_PROPERTY_SESSION_TIMEOUT] = {
-    .name = "zookeeper.session.timeout", .unit = "ms", .min = 1, .max = INT_MAX_MS,
-    .fallback = "90000",
-    .reason = "Asked of ZooKeeper, which may grant less; HBase's default."},
-  [KR_PROPERTY_SESSION_IDLE] = {
-    .name = "keyroute.zookeeper.session.idle.ms", .other = "zookeeper.keep-alive.time",
-    .unit = "ms", .min = 0, .max = INT_MAX_MS, .fallback = "0",
-    .reason = "The ZooKeeper session ends after so long without a read; 0 keeps it, so that a move "
-              "of meta is told by a watch instead of being found out by a failure."},
-  [KR_PROPERTY_LAYOUT] = {
-    .name = "keyroute.layout", .fallback = "auto", .accepts = "auto or meta",
-    .check = check_layout,
-    .reason = "How many tiers the catalog has; auto looks at the znodes, root and range are "
-              "reserved and not built yet."},
-  [KR_PROPERTY_REGISTRY] = {
-    .name = "keyroute.registry", .fallback = "zookeeper", .accepts = "zookeeper or static",
-    .check = check_registry,
-    .reason = "Who tells where the root is; static takes keyroute.registry.static.root, for tests "
-              "and tunnels. Setting it overrules hbase.client.registry.impl."},
-  [KR_PROPERTY_STATIC_ROOT] = {
-    .name = "keyroute.registry.static.root", .accepts = "host:port[:startcode]",
-    .check = check_root,
-    .reason = "The server of the root where keyroute.registry is static, and needed there."},
-  [KR_PROPERTY_USER] = {
-    .name = "keyroute.user", .other = "hbase.client.user",
-    .computed = "HADOOP_USER_NAME where the environment is read, else the login name",
-    .accepts = "a name", .check = check_any,
-    .reason = "The user that servers are told; they believe it, as Kerberos is not in use."},
-  [KR_PROPERTY_DEADLINE] = {
-    .name = "keyroute.deadline.ms", .unit = "ms", .min = 1, .max = 86400000,
-    .fallback = "30000",
-    .computed = "hbase.client.meta.operation.timeout, else hbase.client.operation.timeout, where "
-                "they are set; else 30000",
-    .reason = "The deadline of calls that name none, everything included; HBase's 20 minutes are "
-              "too long to wait for one row's address."},
-  [KR_PROPERTY_META_OPERATION_TIMEOUT] = {
-    .name = "hbase.client.meta.operation.timeout", .unit = "ms", .min = 0, .max = INT_MAX_MS,
-    .reason = "Stands in for keyroute.deadline.ms where that is not set; 0, and what is more than "
-              "a day, mean one day."},
-  [KR_PROPERTY_OPERATION_TIMEOUT] = {
-    .name = "hbase.client.operation.timeout", .unit = "ms", .min = 0, .max = INT_MAX_MS,
-    .reason = "Stands in for hbase.client.meta.operation.timeout where that is not set, as in "
-              "HBase."},
-  [KR_PROPERTY_RETRIES] = {
-    .name = "hbase.client.retries.number", .unit = "tries", .min = 0, .max = 1000,
-    .fallback = "15",
-    .reason = "Further tries after a first failure; HBase's default, and the deadline ends them "
-              "too."},
-  [KR_PROPERTY_PAUSE] = {
-    .name = "hbase.client.pause", .unit = "ms", .min = 1, .max = 60000, .fallback = "100",
-    .reason = "The unit of the wait between tries, which grows from try to try; HBase's default."},
-  [KR_PROPERTY_PAUSE_OVERLOADED] = {
-    .name = "hbase.client.pause.server.overloaded", .other = "hbase.client.pause.cqtbe",
-    .unit = "ms", .min = 1, .max = 60000, .computed = "hbase.client.pause",
-    .reason = "The same after a server said it is overloaded; less than hbase.client.pause is "
-              "raised to it, as in HBase."},
-  [KR_PROPERTY_PAUSE_MAX] = {
-    .name = "keyroute.pause.max.ms", .unit = "ms", .min = 1, .max = 3600000, .fallback = "10000",
-    .reason = "No wait between tries is longer: HBase's last ones take 20 s."},
-  [KR_PROPERTY_CONNECT_TIMEOUT] = {
-    .name = "hbase.ipc.client.socket.timeout.connect", .unit = "ms", .min = 1, .max = INT_MAX_MS,
-    .fallback = "10000",
-    .reason = "How long connecting to a server may take; HBase's default, and never more than what "
-              "is left of the deadline."},
-  [KR_PROPERTY_RPC_TIMEOUT] = {
-    .name = "hbase.rpc.timeout", .unit = "ms", .min = 0, .max = INT_MAX_MS, .fallback = "60000",
-    .reason = "How long one request to a server may take, 0 as long as the deadline lets it; "
-              "HBase's default."},
-  [KR_PROPERTY_CONNECTION_IDLE] = {
-    .name = "hbase.ipc.client.connection.minIdleTimeBeforeClose", .unit = "ms", .min = 0,
-    .max = INT_MAX_MS, .fallback = "120000",
-    .reason = "A connection to a server is closed after so long without a request; HBase's "
-              "default."},
-  [KR_PROPERTY_FAILED_SERVER] = {
-    .name = "hbase.ipc.client.failed.servers.expiry", .unit = "ms", .min = 0, .max = INT_MAX_MS,
-    .fallback = "2000",
-    .reason = "How long a server is not tried again after connecting to it failed; HBase's "
-              "default."},
-  [KR_PROPERTY_PREFETCH] = {
-    .name = "hbase.client.locate.prefetch.limit", .unit = "rows", .min = 1, .max = 1000,
-    .fallback = "10",
-    .reason = "Rows of one catalog scan when misses come close together; HBase's default."},
-  [KR_PROPERTY_SCANS_PER_TABLE] = {
-    .name = "hbase.client.meta.max.concurrent.locate.per.table", .unit = "scans", .min = 1,
-    .max = 1000, .fallback = "8",
-    .reason = "Catalog scans under way for one table at a time; HBase's default."},
-  [KR_PROPERTY_FRAME_MAX] = {
-    .name = "keyroute.frame.max.bytes", .unit = "bytes", .min = 65536, .max = 1073741824,
-    .fallback = "67108864",
-    .reason = "A longer reply is not believed: a scan of the catalog answers some kilobytes."},
-  [KR_PROPERTY_AUTHENTICATION] = {
-    .name = "hbase.security.authentication", .fallback = "simple", .accepts = "simple",
-    .at_open = true, .check = check_authentication,
-    .reason = "Anything else is refused at keyroute_open, since Kerberos is not built yet."},
-  [KR_PROPERTY_TLS] = {
-    .name = "hbase.client.netty.tls.enabled", .fallback = "false", .accepts = "false",
-    .at_open = true, .check = check_tls,
-    .reason = "True is refused at keyroute_open, since TLS is not built yet."},
-  [KR_PROPERTY_REGISTRY_IMPL] = {
-    .name = "hbase.client.registry.impl",
-    .fallback = "org.apache.hadoop.hbase.client.ZKConnectionRegistry",
-    .accepts = "HBase's class for ZooKeeper", .at_open = true, .check = check_registry_impl,
-    .reason = "Another class is refused at keyroute_open unless keyroute.registry is set."},
+    [KR_PROPERTY_QUORUM] =
+        {.name = "hbase.client.zookeeper.quorum",
+         .other = "hbase.zookeeper.quorum",
+         .fallback = "localhost",
+         .accepts = "host[:port],...[/chroot]",
+         .check = check_any,
+         .reason = "The ZooKeeper ensemble that knows where the root of the catalog is."},
+    [KR_PROPERTY_CLIENT_PORT] =
+        {.name = "hbase.client.zookeeper.property.clientPort",
+         .other = "hbase.zookeeper.property.clientPort",
+         .unit = "",
+         .min = 1,
+         .max = 65535,
+         .fallback = "2181",
+         .reason = "The port of every ZooKeeper server that is named without one."},
+    [KR_PROPERTY_PARENT] =
+        {.name = "zookeeper.znode.parent",
+         .fallback = "/hbase",
+         .accepts = "an absolute path",
+         .check = check_znode_path,
+         .reason = "The znode below which the cluster keeps its own; HBase's default."},
+    [KR_PROPERTY_META_ZNODE] =
+        {.name = "zookeeper.znode.metaserver",
+         .fallback = "meta-region-server",
+         .accepts = "the name of one znode",
+         .check = check_znode_name,
+         .reason = "The znode below the parent that names the server of meta; HBase's default."},
+    [KR_PROPERTY_SESSION_TIMEOUT] =
+        {.name = "zookeeper.session.timeout",
+         .unit = "ms",
+         .min = 1,
+         .max = INT_MAX_MS,
+         .fallback = "90000",
+         .reason = "Asked of ZooKeeper, which may grant less; HBase's default."},
+    [KR_PROPERTY_SESSION_IDLE] =
+        {.name = "keyroute.zookeeper.session.idle.ms",
+         .other = "zookeeper.keep-alive.time",
+         .unit = "ms",
+         .min = 0,
+         .max = INT_MAX_MS,
+         .fallback = "0",
+         .reason =
+             "The ZooKeeper session ends after so long without a read; 0 keeps it, so that a move "
+             "of meta is told by a watch instead of being found out by a failure."},
+    [KR_PROPERTY_LAYOUT] =
+        {.name = "keyroute.layout",
+         .fallback = "auto",
+         .accepts = "auto or meta",
+         .check = check_layout,
+         .reason = "How many tiers the catalog has; auto looks at the znodes, root and range are "
+                   "reserved and not built yet."},
+    [KR_PROPERTY_REGISTRY] =
+        {.name = "keyroute.registry",
+         .fallback = "zookeeper",
+         .accepts = "zookeeper or static",
+         .check = check_registry,
+         .reason =
+             "Who tells where the root is; static takes keyroute.registry.static.root, for tests "
+             "and tunnels. Setting it overrules hbase.client.registry.impl."},
+    [KR_PROPERTY_STATIC_ROOT] =
+        {.name = "keyroute.registry.static.root",
+         .accepts = "host:port[:startcode]",
+         .check = check_root,
+         .reason = "The server of the root where keyroute.registry is static, and needed there."},
+    [KR_PROPERTY_USER] =
+        {.name = "keyroute.user",
+         .other = "hbase.client.user",
+         .computed = "HADOOP_USER_NAME where the environment is read, else the login name",
+         .accepts = "a name",
+         .check = check_any,
+         .reason = "The user that servers are told; they believe it, as Kerberos is not in use."},
+    [KR_PROPERTY_DEADLINE] =
+        {.name = "keyroute.deadline.ms",
+         .unit = "ms",
+         .min = 1,
+         .max = 86400000,
+         .fallback = "30000",
+         .computed =
+             "hbase.client.meta.operation.timeout, else hbase.client.operation.timeout, where "
+             "they are set; else 30000",
+         .reason =
+             "The deadline of calls that name none, everything included; HBase's 20 minutes are "
+             "too long to wait for one row's address."},
+    [KR_PROPERTY_META_OPERATION_TIMEOUT] =
+        {.name = "hbase.client.meta.operation.timeout",
+         .unit = "ms",
+         .min = 0,
+         .max = INT_MAX_MS,
+         .reason =
+             "Stands in for keyroute.deadline.ms where that is not set; 0, and what is more than "
+             "a day, mean one day."},
+    [KR_PROPERTY_OPERATION_TIMEOUT] =
+        {.name = "hbase.client.operation.timeout",
+         .unit = "ms",
+         .min = 0,
+         .max = INT_MAX_MS,
+         .reason = "Stands in for hbase.client.meta.operation.timeout where that is not set, as in "
+                   "HBase."},
+    [KR_PROPERTY_RETRIES] =
+        {.name = "hbase.client.retries.number",
+         .unit = "tries",
+         .min = 0,
+         .max = 1000,
+         .fallback = "15",
+         .reason =
+             "Further tries after a first failure; HBase's default, and the deadline ends them "
+             "too."},
+    [KR_PROPERTY_PAUSE] =
+        {.name = "hbase.client.pause",
+         .unit = "ms",
+         .min = 1,
+         .max = 60000,
+         .fallback = "100",
+         .reason =
+             "The unit of the wait between tries, which grows from try to try; HBase's default."},
+    [KR_PROPERTY_PAUSE_OVERLOADED] =
+        {.name = "hbase.client.pause.server.overloaded",
+         .other = "hbase.client.pause.cqtbe",
+         .unit = "ms",
+         .min = 1,
+         .max = 60000,
+         .computed = "hbase.client.pause",
+         .reason = "The same after a server said it is overloaded; less than hbase.client.pause is "
+                   "raised to it, as in HBase."},
+    [KR_PROPERTY_PAUSE_MAX] = {.name = "keyroute.pause.max.ms",
+                               .unit = "ms",
+                               .min = 1,
+                               .max = 3600000,
+                               .fallback = "10000",
+                               .reason =
+                                   "No wait between tries is longer: HBase's last ones take 20 s."},
+    [KR_PROPERTY_CONNECT_TIMEOUT] =
+        {.name = "hbase.ipc.client.socket.timeout.connect",
+         .unit = "ms",
+         .min = 1,
+         .max = INT_MAX_MS,
+         .fallback = "10000",
+         .reason =
+             "How long connecting to a server may take; HBase's default, and never more than what "
+             "is left of the deadline."},
+    [KR_PROPERTY_RPC_TIMEOUT] =
+        {.name = "hbase.rpc.timeout",
+         .unit = "ms",
+         .min = 0,
+         .max = INT_MAX_MS,
+         .fallback = "60000",
+         .reason = "How long one request to a server may take, 0 as long as the deadline lets it; "
+                   "HBase's default."},
+    [KR_PROPERTY_CONNECTION_IDLE] =
+        {.name = "hbase.ipc.client.connection.minIdleTimeBeforeClose",
+         .unit = "ms",
+         .min = 0,
+         .max = INT_MAX_MS,
+         .fallback = "120000",
+         .reason = "A connection to a server is closed after so long without a request; HBase's "
+                   "default."},
+    [KR_PROPERTY_FAILED_SERVER] =
+        {.name = "hbase.ipc.client.failed.servers.expiry",
+         .unit = "ms",
+         .min = 0,
+         .max = INT_MAX_MS,
+         .fallback = "2000",
+         .reason = "How long a server is not tried again after connecting to it failed; HBase's "
+                   "default."},
+    [KR_PROPERTY_PREFETCH] =
+        {.name = "hbase.client.locate.prefetch.limit",
+         .unit = "rows",
+         .min = 1,
+         .max = 1000,
+         .fallback = "10",
+         .reason = "Rows of one catalog scan when misses come close together; HBase's default."},
+    [KR_PROPERTY_SCANS_PER_TABLE] =
+        {.name = "hbase.client.meta.max.concurrent.locate.per.table",
+         .unit = "scans",
+         .min = 1,
+         .max = 1000,
+         .fallback = "8",
+         .reason = "Catalog scans under way for one table at a time; HBase's default."},
+    [KR_PROPERTY_FRAME_MAX] =
+        {.name = "keyroute.frame.max.bytes",
+         .unit = "bytes",
+         .min = 65536,
+         .max = 1073741824,
+         .fallback = "67108864",
+         .reason = "A longer reply is not believed: a scan of the catalog answers some kilobytes."},
+    [KR_PROPERTY_AUTHENTICATION] =
+        {.name = "hbase.security.authentication",
+         .fallback = "simple",
+         .accepts = "simple",
+         .at_open = true,
+         .check = check_authentication,
+         .reason = "Anything else is refused at keyroute_open, since Kerberos is not built yet."},
+    [KR_PROPERTY_TLS] = {.name = "hbase.client.netty.tls.enabled",
+                         .fallback = "false",
+                         .accepts = "false",
+                         .at_open = true,
+                         .check = check_tls,
+                         .reason = "True is refused at keyroute_open, since TLS is not built yet."},
+    [KR_PROPERTY_REGISTRY_IMPL] =
+        {.name = "hbase.client.registry.impl",
+         .fallback = "org.apache.hadoop.hbase.client.ZKConnectionRegistry",
+         .accepts = "HBase's class for ZooKeeper",
+         .at_open = true,
+         .check = check_registry_impl,
+         .reason = "Another class is refused at keyroute_open unless keyroute.registry is set."},
 };
 
 const struct kr_property *kr_property_get(enum kr_property_id id)

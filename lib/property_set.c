@@ -74,8 +74,13 @@ static struct entry *new_entry(struct kr_mem *mem, enum kr_property_layer layer,
     return NULL;
   }
   char *texts = (char *)(entry + 1);
-  *entry = (struct entry){.refs = 1, .order = order, .layer = layer, .final = from->final,
-                          .line = from->line, .name = texts, .raw = texts + name_size,
+  *entry = (struct entry){.refs = 1,
+                          .order = order,
+                          .layer = layer,
+                          .final = from->final,
+                          .line = from->line,
+                          .name = texts,
+                          .raw = texts + name_size,
                           .source = texts + name_size + value_size};
   memcpy(texts, from->name, name_size);
   memcpy(texts + name_size, from->value, value_size);
@@ -171,9 +176,9 @@ static void merge(struct kr_property_set *set, const struct kr_property_set *old
   size_t from_added = 0;
 
   while (from_old < old->count || from_added < count) {
-    bool take_old = from_added == count ||
-                    (from_old < old->count && strcmp(old->entries[from_old]->name,
-                                                     added[from_added]->name) <= 0);
+    bool take_old =
+        from_added == count || (from_old < old->count &&
+                                strcmp(old->entries[from_old]->name, added[from_added]->name) <= 0);
 
     merge_entry(set, take_old ? old->entries[from_old] : added[from_added]);
     *(take_old ? &from_old : &from_added) += 1;
@@ -380,8 +385,10 @@ bool kr_property_set_find(const struct kr_property_set *set, const char *name,
   }
   const struct entry *entry = set->entries[index];
   const char *text = set->values[index] != NULL ? set->values[index] : entry->raw;
-  *out = (struct kr_property_value){.text = set->too_deep[index] ? NULL : text, .raw = entry->raw,
-                                    .source = entry->source, .line = entry->line,
+  *out = (struct kr_property_value){.text = set->too_deep[index] ? NULL : text,
+                                    .raw = entry->raw,
+                                    .source = entry->source,
+                                    .line = entry->line,
                                     .layer = entry->layer};
   return true;
 }

@@ -92,8 +92,12 @@ static void barrier(void)
 #else
 static char sections_ended, deferred_ran;
 
-static void tell_begin(void) {}
-static void tell_end(void) {}
+static void tell_begin(void)
+{
+}
+static void tell_end(void)
+{
+}
 
 static void tell_before(void *order)
 {

@@ -175,8 +175,7 @@ static bool believable(const Kr__Pb__RegionInfo *message)
 
   return message->has_region_id && message->region_id <= INT64_MAX && table != NULL &&
          table->has_namespace_ && table->namespace_.len > 0 && table->has_qualifier &&
-         table->qualifier.len > 0 && message->replica_id >= 0 &&
-         message->replica_id <= REPLICA_MAX;
+         table->qualifier.len > 0 && message->replica_id >= 0 && message->replica_id <= REPLICA_MAX;
 }
 
 /* Copy bytes to *at, move it behind them, and give the copy. */

@@ -1,15 +1,15 @@
 /*
- * Whether to try again, and when. The only place that decides it, and a pure function: of the number
- * of tries, the error, the time left and some random bits.
+ * Whether to try again, and when. The only place that decides it, and a pure function: of the
+ * number of tries, the error, the time left and some random bits.
  *
  *  1. An error that time cannot mend is not tried again: its code says so, or the server does.
  *  2. The wait is drawn evenly from nothing to pause x table[try] ("full jitter"): callers that
  *     failed together do not come back together. HBase's own 1 % spreads nobody.
  *  3. It is capped, so that a long outage does not keep anybody away long after its end.
  *  4. A wait that a server asks for is kept: the drawn wait is added on top of it.
- *  5. When the wait would pass the deadline, half of what is left is waited instead, as long as that
- *     is no shorter than a pause: what mends late is still seen. After that the call waits for its
- *     deadline, for another's answer may still serve it.
+ *  5. When the wait would pass the deadline, half of what is left is waited instead, as long as
+ *     that is no shorter than a pause: what mends late is still seen. After that the call waits for
+ *     its deadline, for another's answer may still serve it.
  *
  * Source of the table: HConstants.RETRY_BACKOFF
  */
@@ -32,15 +32,15 @@ int64_t kr_retry_wait_ms(const struct kr_retry_policy *policy, unsigned tries,
                          const struct kr_failure *failure, int64_t remaining_ms, uint64_t random)
 {
   const unsigned rows = sizeof(backoff) / sizeof(backoff[0]);
-  int64_t pause = failure->code == KEYROUTE_E_OVERLOADED ? policy->pause_overloaded_ms
-                                                          : policy->pause_ms;
+  int64_t pause =
+      failure->code == KEYROUTE_E_OVERLOADED ? policy->pause_overloaded_ms : policy->pause_ms;
 
   if (failure->final || !keyroute_is_retriable(failure->code) ||
       tries > (unsigned)policy->retries) {
     return -1;
   }
-  int64_t limit = smaller(pause * backoff[tries <= rows ? tries - 1 : rows - 1],
-                          policy->pause_max_ms);
+  int64_t limit =
+      smaller(pause * backoff[tries <= rows ? tries - 1 : rows - 1], policy->pause_max_ms);
   int64_t wait = failure->wait_ms + draw(random, limit);
 
   if (wait >= remaining_ms && remaining_ms / 2 >= policy->pause_ms) {

@@ -18,7 +18,7 @@ struct kr_retry_policy {
 int64_t kr_retry_wait_ms(const struct kr_retry_policy *policy, unsigned tries,
                          const struct kr_failure *failure, int64_t remaining_ms, uint64_t random);
 
-/* How long one try may take: a third of the whole, so that a silent server leaves time for others. */
+/* How long one try may take: a third of the whole, so that a silent server leaves time for more. */
 int64_t kr_retry_try_ms(int64_t whole_ms, int64_t remaining_ms, int64_t limit_ms);
 
 #endif

@@ -51,8 +51,7 @@ struct kr_rpc_codec {
 
   /* How long the frame at the head of `in` is; *len is 0 as long as that can't be told. A length
    * over max_frame fails before anything is made room for. Errors: PROTOCOL. */
-  int (*frame)(size_t *len, struct keyroute_bytes in, size_t max_frame,
-               struct kr_failure *failure);
+  int (*frame)(size_t *len, struct keyroute_bytes in, size_t max_frame, struct kr_failure *failure);
 
   /* Take one whole frame apart. Errors: PROTOCOL, NO_MEMORY. */
   int (*reply)(struct kr_rpc_reply *out, struct kr_mem *mem, struct keyroute_bytes frame,

@@ -87,8 +87,7 @@ void kr_servers_free(struct kr_servers *servers)
   if (servers == NULL) {
     return;
   }
-  HASH_ITER(hh, servers->entries, entry, next)
-  {
+  HASH_ITER (hh, servers->entries, entry, next) {
     remove_entry(servers, entry);
   }
   kr_free(servers->mem, servers);
@@ -168,8 +167,7 @@ void kr_servers_purge(struct kr_servers *servers, int64_t now_us)
 {
   struct entry *entry, *next;
 
-  HASH_ITER(hh, servers->entries, entry, next)
-  {
+  HASH_ITER (hh, servers->entries, entry, next) {
     bool unused = __atomic_load_n(&entry->server->refs, __ATOMIC_ACQUIRE) == 1;
 
     if (unused && entry->server->failed_until_us <= now_us) {

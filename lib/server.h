@@ -8,7 +8,7 @@
  * for the mark of failure, which belongs to the loop thread. */
 struct kr_server {
   struct kr_mem *mem;
-  size_t refs; /* atomic, server.c only */
+  size_t refs;             /* atomic, server.c only */
   int64_t failed_until_us; /* a connection to this very process failed: not to be asked before */
   int64_t start_code;      /* 0 = unknown */
   uint16_t port;

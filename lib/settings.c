@@ -130,8 +130,8 @@ static int check_standing(const struct source *from)
     bool overruled = id == KR_PROPERTY_REGISTRY_IMPL && registry_chosen;
 
     if (!overruled && standing(from, (enum kr_property_id)id, &value, &name)) {
-      error = kr_setting_check(from->mem, kr_property_get((enum kr_property_id)id), name,
-                               &value, from->detail);
+      error = kr_setting_check(from->mem, kr_property_get((enum kr_property_id)id), name, &value,
+                               from->detail);
     }
   }
   return error;
@@ -241,8 +241,8 @@ static int fill_texts(struct kr_settings *settings, const struct source *from)
   settings->registry = copy_text(from, KR_PROPERTY_REGISTRY);
   settings->parent = copy_text(from, KR_PROPERTY_PARENT);
   settings->meta_znode = copy_text(from, KR_PROPERTY_META_ZNODE);
-  settings->user = is_set(from, KR_PROPERTY_USER) ? copy_text(from, KR_PROPERTY_USER)
-                                                     : login_name(from->mem);
+  settings->user =
+      is_set(from, KR_PROPERTY_USER) ? copy_text(from, KR_PROPERTY_USER) : login_name(from->mem);
   int error = fill_ensemble(settings, from);
   if (error != 0) {
     return error;
@@ -311,9 +311,8 @@ void kr_settings_free(struct kr_settings *settings)
     return;
   }
   struct kr_mem *mem = settings->mem;
-  char *texts[] = {settings->layout,  settings->registry,   settings->static_root,
-                   settings->zookeeper, settings->chroot,   settings->parent,
-                   settings->meta_znode, settings->user};
+  char *texts[] = {settings->layout, settings->registry, settings->static_root, settings->zookeeper,
+                   settings->chroot, settings->parent,   settings->meta_znode,  settings->user};
 
   for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
     kr_free(mem, texts[i]);

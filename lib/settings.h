@@ -10,28 +10,28 @@ struct kr_settings {
   struct kr_mem *mem; /* counted */
   struct kr_log log;
 
-  char *layout;             /* "auto" or "meta" */
-  char *registry;           /* "zookeeper" or "static" */
-  char *static_root;        /* "host:port" where registry is "static", else NULL */
-  char *zookeeper;          /* "host:port,host:port", every port filled in; no chroot */
-  char *chroot;             /* "" or "/prod", no trailing slash */
-  char *parent;             /* "/hbase", no trailing slash; "" for the root znode itself */
-  char *meta_znode;         /* "meta-region-server" */
+  char *layout;      /* "auto" or "meta" */
+  char *registry;    /* "zookeeper" or "static" */
+  char *static_root; /* "host:port" where registry is "static", else NULL */
+  char *zookeeper;   /* "host:port,host:port", every port filled in; no chroot */
+  char *chroot;      /* "" or "/prod", no trailing slash */
+  char *parent;      /* "/hbase", no trailing slash; "" for the root znode itself */
+  char *meta_znode;  /* "meta-region-server" */
   int64_t session_timeout_ms;
-  int64_t session_idle_ms;  /* end the ZooKeeper session after so long without a read; 0 = keep */
+  int64_t session_idle_ms; /* end the ZooKeeper session after so long without a read; 0 = keep */
 
-  char *user;               /* effective user sent to servers */
+  char *user; /* effective user sent to servers */
   int64_t connect_timeout_ms;
-  int64_t rpc_timeout_ms;   /* of one request */
+  int64_t rpc_timeout_ms;     /* of one request */
   int64_t connection_idle_ms; /* close a server's connection after so long without a call */
-  size_t max_frame;         /* bytes; a longer reply is PROTOCOL */
+  size_t max_frame;           /* bytes; a longer reply is PROTOCOL */
 
-  int64_t deadline_ms;      /* of calls that name none */
+  int64_t deadline_ms; /* of calls that name none */
   int retries;
   int64_t pause_ms;
   int64_t pause_overloaded_ms;
-  int64_t pause_max_ms;     /* cap of one wait */
-  int prefetch;             /* rows of a catalog scan when misses come close together */
+  int64_t pause_max_ms; /* cap of one wait */
+  int prefetch;         /* rows of a catalog scan when misses come close together */
   int scans_per_table;
   int64_t failed_server_ms;
 };

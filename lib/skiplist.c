@@ -37,8 +37,8 @@
 #define MAX_HEIGHT 12
 
 struct node {
-  struct kr_rcu_head rcu; /* used once unlinked */
-  struct kr_mem *mem;     /* counted, set once unlinked: the list may be gone before the node */
+  struct kr_rcu_head rcu;    /* used once unlinked */
+  struct kr_mem *mem;        /* counted, set once unlinked: the list may be gone before the node */
   struct keyroute_bytes key; /* borrowed from the value */
   void *value;
   int height;

@@ -45,7 +45,7 @@ enum state { STARTING, RESOLVING, TRYING, OPEN };
 struct link {
   uv_tcp_t tcp;
   uv_connect_t connect;
-  struct kr_mem *mem; /* counted */
+  struct kr_mem *mem;       /* counted */
   struct kr_socket *socket; /* NULL = on its way out */
   char bytes[READ_SIZE];
 };
@@ -75,11 +75,11 @@ struct kr_socket {
   enum state state;
   bool forgotten; /* closed while the first task was still to run: that frees it */
   struct kr_task start;
-  struct link *link;       /* NULL = none */
-  struct lookup *lookup;   /* NULL = none */
-  struct kr_timer *timer;  /* NULL = none */
-  struct addrinfo *found;  /* all addresses */
-  struct addrinfo *next;   /* the next to try */
+  struct link *link;      /* NULL = none */
+  struct lookup *lookup;  /* NULL = none */
+  struct kr_timer *timer; /* NULL = none */
+  struct addrinfo *found; /* all addresses */
+  struct addrinfo *next;  /* the next to try */
   int64_t deadline_us;
   int64_t timeout_ms;
   int port;
@@ -354,8 +354,7 @@ static void try_next(struct kr_socket *socket)
     if (address == NULL) {
       struct kr_failure failure;
 
-      kr_fail(&failure, KEYROUTE_E_UNREACHABLE, "connect to %s%s", socket->server,
-              socket->reason);
+      kr_fail(&failure, KEYROUTE_E_UNREACHABLE, "connect to %s%s", socket->server, socket->reason);
       failure.connecting = true;
       end_socket(socket, &failure);
       return;
@@ -475,8 +474,7 @@ static void resolve(struct kr_socket *socket, const char *port)
 
 static void run_start(struct kr_task *task)
 {
-  struct kr_socket *socket =
-      (struct kr_socket *)((char *)task - offsetof(struct kr_socket, start));
+  struct kr_socket *socket = (struct kr_socket *)((char *)task - offsetof(struct kr_socket, start));
   char port[8];
 
   if (socket->forgotten) {

@@ -2,8 +2,8 @@
  * Counters that do not slow down what they count.
  *
  * Hits are counted in the caller's thread. Were all threads to add to one number, its cache line
- * would travel between their processors at each hit, so there are stripes, each on lines of its own,
- * and a thread keeps to one. Two threads may share a stripe: the additions are atomic.
+ * would travel between their processors at each hit, so there are stripes, each on lines of its
+ * own, and a thread keeps to one. Two threads may share a stripe: the additions are atomic.
  */
 #include "lib/stats.h"
 

@@ -89,7 +89,7 @@ int keyroute_trace_step(const struct keyroute_trace *trace, size_t index,
     return KEYROUTE_E_INVALID_ARGUMENT;
   }
   const struct step *from = &trace->steps[index];
-  struct keyroute_step whole = {step->size,   from->name,   from->at_us,
+  struct keyroute_step whole = {step->size,    from->name,   from->at_us,
                                 from->took_us, from->server, from->detail};
 
   memcpy(step, &whole, step->size < sizeof(whole) ? step->size : sizeof(whole));

@@ -124,11 +124,11 @@ static void transport_free(struct kr_transport *base)
 }
 
 static const struct kr_transport_ops ops = {
-  .name = "hbase",
-  .scan = transport_scan,
-  .cancel = transport_cancel,
-  .shutdown = transport_shutdown,
-  .free = transport_free,
+    .name = "hbase",
+    .scan = transport_scan,
+    .cancel = transport_cancel,
+    .shutdown = transport_shutdown,
+    .free = transport_free,
 };
 
 int kr_transport_hbase_new(struct kr_transport **out, struct kr_mem *mem, struct kr_loop *loop,

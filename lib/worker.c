@@ -62,9 +62,9 @@ static void append_locked(struct kr_worker *worker, struct kr_job *job)
 static struct kr_job *take_locked(struct kr_worker *worker)
 {
   struct kr_job *job = worker->first;
-  if (job) {
+  if (job != NULL) {
     worker->first = job->next;
-    if (!worker->first) {
+    if (worker->first == NULL) {
       worker->last = &worker->first;
     }
   }
@@ -106,11 +106,11 @@ static void hand_back(struct kr_worker *worker, struct kr_job *job)
 static struct kr_job *next_job(struct kr_worker *worker)
 {
   pthread_mutex_lock(&worker->lock);
-  while (!worker->first && !(worker->closing && worker->done_count == 0)) {
+  while (worker->first == NULL && !(worker->closing && worker->done_count == 0)) {
     pthread_cond_wait(&worker->changed, &worker->lock);
   }
   struct kr_job *job = take_locked(worker);
-  if (!job) {
+  if (job == NULL) {
     worker->ended = true;
     pthread_cond_broadcast(&worker->changed);
   }
@@ -123,7 +123,7 @@ static void *work(void *arg)
   struct kr_worker *worker = arg;
   struct kr_job *job;
 
-  while ((job = next_job(worker))) {
+  while ((job = next_job(worker)) != NULL) {
     job->run(job);
     hand_back(worker, job);
   }
@@ -135,17 +135,17 @@ static int init_locks(struct kr_worker *worker)
 {
   pthread_condattr_t attr;
   int error = pthread_condattr_init(&attr);
-  if (error) {
+  if (error != 0) {
     return error;
   }
   pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
   error = pthread_cond_init(&worker->changed, &attr);
   pthread_condattr_destroy(&attr);
-  if (error) {
+  if (error != 0) {
     return error;
   }
   error = pthread_mutex_init(&worker->lock, NULL);
-  if (error) {
+  if (error != 0) {
     pthread_cond_destroy(&worker->changed);
   }
   return error;
@@ -154,10 +154,10 @@ static int init_locks(struct kr_worker *worker)
 int kr_worker_new(struct kr_worker **out, struct kr_loop *loop)
 {
   struct kr_worker *worker = calloc(1, sizeof(*worker));
-  if (!worker) {
+  if (worker == NULL) {
     return KEYROUTE_E_NO_MEMORY;
   }
-  if (init_locks(worker)) {
+  if (init_locks(worker) != 0) {
     free(worker);
     return KEYROUTE_E_NO_MEMORY;
   }
@@ -169,7 +169,7 @@ int kr_worker_new(struct kr_worker **out, struct kr_loop *loop)
   kr_signals_block(&saved);
   int error = pthread_create(&worker->thread, NULL, work, worker);
   kr_signals_restore(&saved);
-  if (error) {
+  if (error != 0) {
     worker->refs = 1;
     worker_unref(worker);
     return KEYROUTE_E_NO_MEMORY;
@@ -205,7 +205,7 @@ static struct kr_job *begin_close(struct kr_worker *worker)
   struct kr_job *job = worker->first;
   worker->first = NULL;
   worker->last = &worker->first;
-  while (job) {
+  while (job != NULL) {
     struct kr_job *next = job->next;
     if (job->always) {
       append_locked(worker, job);
@@ -250,7 +250,7 @@ static bool await_end(struct kr_worker *worker, int64_t bound_ms)
 bool kr_worker_close(struct kr_worker *worker, int64_t bound_ms)
 {
   struct kr_job *dropped = begin_close(worker);
-  while (dropped) {
+  while (dropped != NULL) {
     struct kr_job *next = dropped->next;
     dropped->drop(dropped);
     dropped = next;

@@ -23,7 +23,7 @@
 
 struct kr_zk_gate {
   pthread_mutex_t lock;
-  pthread_cond_t quiet; /* no line is under way */
+  pthread_cond_t quiet;               /* no line is under way */
   struct kr_connect_string *ensemble; /* set before other threads see the gate, as is log */
   struct kr_log log;
   void *owner;          /* the loop's */

@@ -65,12 +65,12 @@ static void drop(const char *line)
 
 /* The functions themselves, eight rows of eight. */
 #define ROW(X, r) X(r##0) X(r##1) X(r##2) X(r##3) X(r##4) X(r##5) X(r##6) X(r##7)
-#define ALL(X)                                                                                  \
+#define ALL(X)                                                                                     \
   ROW(X, 0) ROW(X, 01) ROW(X, 02) ROW(X, 03) ROW(X, 04) ROW(X, 05) ROW(X, 06) ROW(X, 07)
-#define DEFINE(octal)                                                                           \
-  static void pass_on_##octal(const char *line)                                                 \
-  {                                                                                             \
-    pass_on(octal, line);                                                                       \
+#define DEFINE(octal)                                                                              \
+  static void pass_on_##octal(const char *line)                                                    \
+  {                                                                                                \
+    pass_on(octal, line);                                                                          \
   }
 #define NAME(octal) pass_on_##octal,
 

@@ -24,6 +24,7 @@
 
 #include "lib/clock.h"
 
+/* How soon it is noticed that nobody waits any more. */
 #define SLICE_MS 50
 /* How long the others get once one has answered. */
 #define GRACE_MS 50
@@ -40,8 +41,8 @@ static void put_u32(uint8_t *at, uint32_t value)
   }
 }
 
-/* length, protocol version 0, last zxid seen 0, timeout, session id 0, password of 16 zeros, not
- * read-only. */
+/* Length, protocol version 0, last zxid seen 0, timeout, session id 0, password of 16 zeros, not
+ * read-only. A new socket takes so few bytes at once or not at all. */
 static bool send_connect_request(int fd, int session_timeout_ms)
 {
   uint8_t request[49] = {0};
@@ -52,7 +53,7 @@ static bool send_connect_request(int fd, int session_timeout_ms)
   return send(fd, request, sizeof(request), MSG_NOSIGNAL) == (ssize_t)sizeof(request);
 }
 
-/* length, xid 1, type -11. Best effort: the session would expire by itself. */
+/* Length, xid 1, type -11. Best effort: the session would expire by itself. */
 static void send_close_session(int fd)
 {
   uint8_t request[12];
@@ -60,9 +61,7 @@ static void send_close_session(int fd)
   put_u32(request, 8);
   put_u32(request + 4, 1);
   put_u32(request + 8, (uint32_t)-11);
-  if (send(fd, request, sizeof(request), MSG_NOSIGNAL) < 0) {
-    return;
-  }
+  (void)send(fd, request, sizeof(request), MSG_NOSIGNAL);
 }
 
 static void settle(struct pollfd *slot, struct probe *probe, enum kr_endpoint_state state,
@@ -91,7 +90,7 @@ static void begin(struct pollfd *slot, struct probe *probe)
 }
 
 /* The connection is made, or is not. */
-static void go_on(struct pollfd *slot, struct probe *probe, int session_timeout_ms)
+static void connected(struct pollfd *slot, struct probe *probe, int session_timeout_ms)
 {
   int error = 0;
   socklen_t len = sizeof(error);
@@ -139,7 +138,7 @@ static size_t turn(struct pollfd *slots, struct probe *probes, size_t count, int
       if (probes[i].asked) {
         hear(&slots[i], &probes[i]);
       } else {
-        go_on(&slots[i], &probes[i], session_timeout_ms);
+        connected(&slots[i], &probes[i], session_timeout_ms);
       }
     }
     open += slots[i].fd >= 0;
@@ -147,26 +146,35 @@ static size_t turn(struct pollfd *slots, struct probe *probes, size_t count, int
   return open;
 }
 
-static bool one_answers(const struct kr_endpoints *endpoints)
+/* Until all have said something, or the time is up, which one that answers cuts short. */
+static void run(struct pollfd *slots, struct probe *probes, const struct kr_endpoints *endpoints,
+                int64_t until_us, int session_timeout_ms, kr_ensemble_stop_cb stop, void *arg)
 {
-  for (size_t i = 0; i < endpoints->count; i++) {
-    if (endpoints->list[i].state == KR_ENDPOINT_ANSWERS) {
-      return true;
+  size_t open = endpoints->count;
+  bool answered = false;
+
+  for (int64_t now_us = kr_clock_us(); open > 0 && now_us < until_us && !stop(arg);
+       now_us = kr_clock_us()) {
+    int64_t left_ms = (until_us - now_us) / 1000 + 1;
+    int wait_ms = left_ms < SLICE_MS ? (int)left_ms : SLICE_MS;
+    open = turn(slots, probes, endpoints->count, wait_ms, session_timeout_ms);
+    if (!answered && kr_endpoints_any(endpoints, KR_ENDPOINT_ANSWERS)) {
+      answered = true;
+      int64_t grace_us = kr_clock_us() + GRACE_MS * 1000;
+      until_us = grace_us < until_us ? grace_us : until_us;
     }
   }
-  return false;
 }
 
 void kr_zk_probe(struct kr_endpoints *endpoints, int bound_ms, int session_timeout_ms,
                  kr_ensemble_stop_cb stop, void *arg)
 {
   size_t count = endpoints->count;
-  struct pollfd *slots = calloc(count + 1, sizeof(*slots));
-  struct probe *probes = calloc(count + 1, sizeof(*probes));
   int64_t until_us = kr_clock_us() + (int64_t)bound_ms * 1000;
-  size_t open = count;
-  bool answered = false;
+  struct pollfd *slots = calloc(count, sizeof(*slots));
+  struct probe *probes = calloc(count, sizeof(*probes));
 
+  /* Short of memory: nobody has said anything, which is how the caller sees it too. */
   if (slots == NULL || probes == NULL) {
     goto end;
   }
@@ -174,16 +182,7 @@ void kr_zk_probe(struct kr_endpoints *endpoints, int bound_ms, int session_timeo
     probes[i].endpoint = &endpoints->list[i];
     begin(&slots[i], &probes[i]);
   }
-  while (open > 0 && kr_clock_us() < until_us && !stop(arg)) {
-    int64_t left_ms = (until_us - kr_clock_us()) / 1000 + 1;
-    int wait_ms = left_ms < SLICE_MS ? (int)left_ms : SLICE_MS;
-    open = turn(slots, probes, count, wait_ms, session_timeout_ms);
-    if (!answered && one_answers(endpoints)) {
-      answered = true;
-      int64_t grace_us = kr_clock_us() + GRACE_MS * 1000;
-      until_us = grace_us < until_us ? grace_us : until_us;
-    }
-  }
+  run(slots, probes, endpoints, until_us, session_timeout_ms, stop, arg);
   for (size_t i = 0; i < count; i++) {
     if (slots[i].fd >= 0) {
       close(slots[i].fd);

@@ -22,7 +22,7 @@
  * The only file that knows zookeeper.h.  Source: zookeeper.h, ZooKeeper 3.8
  */
 #ifndef THREADED
-#define THREADED
+#define THREADED /* the client with threads of its own: what this is linked to */
 #endif
 #include "lib/zk_session.h"
 
@@ -39,7 +39,7 @@
 #define PROBE_MS 1000
 
 struct kr_zk_session {
-  struct kr_job close; /* here, so that closing cannot fail */
+  struct kr_job close;     /* here, so that closing cannot fail */
   struct kr_zk_gate *gate; /* counted; this and the next two set before init */
   const struct kr_zk_handler *handler;
   uint64_t number;
@@ -137,7 +137,7 @@ static void watch_znode(zhandle_t *handle, int type, int state, const char *path
 
 /* ---- Requests and replies ------------------------------------------------------------------- */
 
-struct kr_zk_reply *kr_zk_reply_new(struct kr_zk_gate *gate, enum kr_zk_request request,
+struct kr_zk_reply *kr_zk_reply_new(const struct kr_zk_session *session, enum kr_zk_request request,
                                     const char *path)
 {
   size_t size = strlen(path) + 1;
@@ -146,7 +146,7 @@ struct kr_zk_reply *kr_zk_reply_new(struct kr_zk_gate *gate, enum kr_zk_request 
   if (reply == NULL) {
     return NULL;
   }
-  reply->gate = kr_zk_gate_ref(gate);
+  reply->gate = kr_zk_gate_ref(session->gate);
   reply->request = request;
   memcpy(reply->path, path, size);
   return reply;
@@ -160,6 +160,13 @@ void kr_zk_reply_free(struct kr_zk_reply *reply)
   kr_zk_gate_unref(reply->gate);
   free(reply->data);
   free(reply);
+}
+
+bool kr_zk_reply_sets_watch(const struct kr_zk_reply *reply)
+{
+  return (reply->request == KR_ZK_GET && reply->result == KR_ZK_OK) ||
+         (reply->request == KR_ZK_AWAIT &&
+          (reply->result == KR_ZK_OK || reply->result == KR_ZK_NO_NODE));
 }
 
 static void list_out(struct kr_zk_session *session, struct kr_zk_reply *reply)
@@ -389,6 +396,17 @@ struct open_job {
   struct kr_zk_opening opening; /* the outcome */
 };
 
+/* Called right after zookeeper_init2, whose errno it reads. */
+static void client_failed(struct kr_failure *failure, const char *addresses)
+{
+  int error = errno;
+  const char *why = error != 0 ? strerrordesc_np(error) : NULL;
+
+  kr_fail(failure, error == ENOMEM ? KEYROUTE_E_NO_MEMORY : KEYROUTE_E_BOOTSTRAP,
+          "ZooKeeper's client does not start for %.400s: %s", addresses,
+          why != NULL ? why : "it does not say why");
+}
+
 static struct kr_zk_session *session_new(const struct open_job *open, const char *addresses,
                                          struct kr_failure *failure)
 {
@@ -407,17 +425,14 @@ static struct kr_zk_session *session_new(const struct open_job *open, const char
   session->handle = zookeeper_init2(addresses, watch_session, open->session_timeout_ms, NULL,
                                     session, ZOO_NO_LOG_CLIENTENV, log);
   if (session->handle == NULL) {
-    int code = errno == ENOMEM ? KEYROUTE_E_NO_MEMORY : KEYROUTE_E_BOOTSTRAP;
-    const char *why = strerrordesc_np(errno);
-    kr_fail(failure, code, "ZooKeeper's client does not start for %.400s: %s", addresses,
-            why != NULL ? why : "unknown error");
+    client_failed(failure, addresses);
     session_free(session);
     return NULL;
   }
   return session;
 }
 
-/* Which of the endpoints to use: false = none, with the reason. */
+/* Which of the endpoints to use, SILENT for all: false = none, with the reason. */
 static bool choose(struct open_job *open, struct kr_endpoints *endpoints,
                    enum kr_endpoint_state *which)
 {
@@ -426,11 +441,9 @@ static bool choose(struct open_job *open, struct kr_endpoints *endpoints,
     return true;
   }
   kr_zk_probe(endpoints, PROBE_MS, open->session_timeout_ms, kr_zk_gate_stopped, open->gate);
-  for (size_t i = 0; i < endpoints->count; i++) {
-    if (endpoints->list[i].state == KR_ENDPOINT_ANSWERS) {
-      *which = KR_ENDPOINT_ANSWERS;
-      return true;
-    }
+  if (kr_endpoints_any(endpoints, KR_ENDPOINT_ANSWERS)) {
+    *which = KR_ENDPOINT_ANSWERS;
+    return true;
   }
   kr_zk_probe_explain(&open->opening.failure, endpoints);
   return open->opening.failure.code == KEYROUTE_E_TIMEOUT && !open->have_other;

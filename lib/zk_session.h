@@ -9,12 +9,7 @@
 struct kr_zk_session;
 struct kr_zk_handler;
 
-enum kr_zk_state {
-  KR_ZK_CONNECTING,
-  KR_ZK_CONNECTED,
-  KR_ZK_EXPIRED,
-  KR_ZK_AUTH_FAILED
-};
+enum kr_zk_state { KR_ZK_CONNECTING, KR_ZK_CONNECTED, KR_ZK_EXPIRED, KR_ZK_AUTH_FAILED };
 
 /* How one request went, as far as a reader of znodes needs to know. */
 enum kr_zk_result {
@@ -27,19 +22,20 @@ enum kr_zk_result {
 };
 
 enum kr_zk_request {
-  KR_ZK_GET,    /* value; with a watch on the znode */
+  KR_ZK_GET,    /* value; with a watch on the znode if it is there */
   KR_ZK_AWAIT,  /* existence; with a watch on its creation */
   KR_ZK_EXISTS, /* existence */
   KR_ZK_LIST    /* names of the children */
 };
 
-/* A request, and then its reply: malloc'ed, freed with kr_zk_reply_free. */
+/* A request, and then its reply: malloc'ed, since ZooKeeper's threads fill it in and may outlive
+ * the connection. Free it with kr_zk_reply_free. */
 struct kr_zk_reply {
   struct kr_task task;
   struct kr_zk_reply *next; /* the holder's; zk_session.c's while it is out, as the next two */
   struct kr_zk_reply *prev;
   struct kr_zk_session *session;
-  struct kr_zk_gate *gate;  /* counted */
+  struct kr_zk_gate *gate; /* counted */
   const struct kr_zk_handler *handler;
   enum kr_zk_request request;
   uint64_t read; /* these three: the asker's own */
@@ -87,9 +83,12 @@ enum kr_zk_state kr_zk_session_state(const struct kr_zk_session *session);
  * as the gate is open). */
 void kr_zk_session_send(struct kr_zk_session *session, struct kr_zk_reply *reply);
 
-/* NULL = out of memory. */
-struct kr_zk_reply *kr_zk_reply_new(struct kr_zk_gate *gate, enum kr_zk_request request,
+/* A request to send to this session. NULL = out of memory. */
+struct kr_zk_reply *kr_zk_reply_new(const struct kr_zk_session *session, enum kr_zk_request request,
                                     const char *path);
 void kr_zk_reply_free(struct kr_zk_reply *reply);
+
+/* Whether the session watches the znode now, for its change or its creation. */
+bool kr_zk_reply_sets_watch(const struct kr_zk_reply *reply);
 
 #endif

@@ -174,8 +174,8 @@ static void locate_async(struct keyroute_connection *conn)
 {
   struct wait wait = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0};
   uint64_t request = 0;
-  int error = keyroute_locate_async(&request, conn, "t", keyroute_string("q"), NULL, note_answer,
-                                    &wait);
+  int error =
+      keyroute_locate_async(&request, conn, "t", keyroute_string("q"), NULL, note_answer, &wait);
 
   right_or_short(error, 0, NULL);
   if (error == 0) {

@@ -365,8 +365,8 @@ START_TEST(test_api__a_trace_tells_the_steps)
   char address[32];
 
   snprintf(address, sizeof(address), "127.0.0.1:%d", fake_server_port(cluster.server));
-  fake_server_fault(cluster.server, &(struct fake_fault){.what = FAKE_EXCEPTION,
-                                                         .class_name = "org.example.Once"});
+  fake_server_fault(cluster.server,
+                    &(struct fake_fault){.what = FAKE_EXCEPTION, .class_name = "org.example.Once"});
 
   int error = keyroute_locate(&location, cluster.conn, "t", row("a"), &call, &detail);
 
@@ -420,7 +420,10 @@ struct calls {
   bool inside; /* in a starting call, on this thread's own account */
 };
 
-#define CALLS_INIT {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0, 0, false}
+#define CALLS_INIT                                                                                 \
+  {                                                                                                \
+    PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0, 0, false                            \
+  }
 
 static _Thread_local bool starting;
 
@@ -605,8 +608,9 @@ START_TEST(test_api__s095_cancelling_ends_a_long_pause)
   fake_cluster_set(&cluster, "hbase.client.pause", "60000");
   fake_cluster_set(&cluster, "keyroute.pause.max.ms", "60000");
   fake_cluster_open(&cluster);
-  fake_server_fault(cluster.server, &(struct fake_fault){.what = FAKE_EXCEPTION, .times = -1,
-                                                         .class_name = "org.example.No"});
+  fake_server_fault(
+      cluster.server,
+      &(struct fake_fault){.what = FAKE_EXCEPTION, .times = -1, .class_name = "org.example.No"});
 
   ck_assert_int_eq(start("t", "a", note_answer, &calls, &request), 0);
   while (fake_cluster_stats(&cluster).retries == 0) {

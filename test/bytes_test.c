@@ -17,8 +17,7 @@ START_TEST(test_bytes__order_is_that_of_unsigned_bytes)
       int order = kr_bytes_compare(keyroute_string(sorted[i]), keyroute_string(sorted[j]));
 
       ck_assert_int_eq((order > 0) - (order < 0), (i > j) - (i < j));
-      ck_assert(kr_bytes_equal(keyroute_string(sorted[i]), keyroute_string(sorted[j])) ==
-                (i == j));
+      ck_assert(kr_bytes_equal(keyroute_string(sorted[i]), keyroute_string(sorted[j])) == (i == j));
     }
   }
 }
@@ -107,8 +106,8 @@ START_TEST(test_bytes__both_cases_of_hex_are_read)
 }
 END_TEST
 
-static const char *const broken[] = {"\\",     "\\x",     "\\x1",  "a\\",     "\\xg0", "\\x0g",
-                                     "\\X00", "\\n",     "\\\\",  "\\x 1",   "\\u0041"};
+static const char *const broken[] = {"\\",    "\\x", "\\x1", "a\\",   "\\xg0",  "\\x0g",
+                                     "\\X00", "\\n", "\\\\", "\\x 1", "\\u0041"};
 
 START_TEST(test_bytes__broken_escapes_are_refused_and_touch_no_length)
 {
@@ -135,10 +134,8 @@ START_TEST(test_bytes__print_says_where_it_cut)
 {
   char text[12];
 
-  ck_assert_str_eq(kr_bytes_print(text, sizeof(text), kr_bytes("12345678901", 11)),
-                   "12345678901");
-  ck_assert_str_eq(kr_bytes_print(text, sizeof(text), kr_bytes("123456789012", 12)),
-                   "12345678...");
+  ck_assert_str_eq(kr_bytes_print(text, sizeof(text), kr_bytes("12345678901", 11)), "12345678901");
+  ck_assert_str_eq(kr_bytes_print(text, sizeof(text), kr_bytes("123456789012", 12)), "12345678...");
   ck_assert_str_eq(kr_bytes_print(text, sizeof(text), kr_bytes("1234567\x01zzz", 11)),
                    "1234567...");
   ck_assert_str_eq(kr_bytes_print(text, sizeof(text), kr_bytes(NULL, 0)), "");

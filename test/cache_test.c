@@ -225,8 +225,7 @@ START_TEST(test_cache__equal_region_stays_the_object_it_was)
   kr_cache_store(fixture.cache, fixture.table, first, kr_cache_tick(fixture.cache), &kept_first);
   uint64_t stored = first->stored;
 
-  kr_cache_store(fixture.cache, fixture.table, second, kr_cache_tick(fixture.cache),
-                 &kept_second);
+  kr_cache_store(fixture.cache, fixture.table, second, kr_cache_tick(fixture.cache), &kept_second);
 
   ck_assert_ptr_eq(kept_first, first);
   ck_assert_ptr_eq(kept_second, first);
@@ -262,8 +261,8 @@ END_TEST
 static int64_t start_code_of(const struct fixture *fixture, const char *row)
 {
   kr_rcu_read_begin();
-  int64_t code = keyroute_location_start_code(
-      kr_table_find(fixture->table, keyroute_string(row), KR_AT), 0);
+  int64_t code =
+      keyroute_location_start_code(kr_table_find(fixture->table, keyroute_string(row), KR_AT), 0);
 
   kr_rcu_read_end();
   return code;
@@ -574,9 +573,9 @@ START_TEST(test_cache__store_without_memory_changes_nothing)
   store(&fixture, "m", "z", 2);
   mem_fail(1);
 
-  ck_assert_int_eq(kr_cache_store(fixture.cache, fixture.table, fresh,
-                                  kr_cache_tick(fixture.cache), &kept),
-                   KEYROUTE_E_NO_MEMORY);
+  ck_assert_int_eq(
+      kr_cache_store(fixture.cache, fixture.table, fresh, kr_cache_tick(fixture.cache), &kept),
+      KEYROUTE_E_NO_MEMORY);
 
   mem_fail(0);
   ck_assert_ptr_null(kept);
@@ -852,9 +851,8 @@ START_TEST(test_s028_a_thousand_tables_come_and_go)
     snprintf(name, sizeof(name), "ns:%d", i);
     kr_rcu_read_begin();
     ck_assert_ptr_eq(kr_cache_find_table(fixture.cache, keyroute_string(name)), tables[i]);
-    ck_assert_int_eq(keyroute_location_region_id(
-                         kr_table_find(tables[i], keyroute_string("r"), KR_AT)),
-                     i + 1);
+    ck_assert_int_eq(
+        keyroute_location_region_id(kr_table_find(tables[i], keyroute_string("r"), KR_AT)), i + 1);
     kr_rcu_read_end();
     kr_table_release(tables[i]);
   }
@@ -1008,8 +1006,7 @@ static void compare(const struct fixture *fixture, const struct oracle *oracle)
     char text[4];
 
     key_text(text, key);
-    const struct keyroute_location *floor =
-        kr_table_floor(fixture->table, keyroute_string(text));
+    const struct keyroute_location *floor = kr_table_floor(fixture->table, keyroute_string(text));
 
     if (floor != NULL && floor != below) {
       ck_assert(below == NULL || !kr_location_overlaps(below, floor));
@@ -1048,8 +1045,7 @@ static void random_store(struct fixture *fixture, struct oracle *oracle, int64_t
   for (size_t i = 0; i < oracle->count; i++) {
     if (oracle->spans[i].start == start) {
       kr_rcu_read_begin();
-      oracle->spans[i].stored =
-          kr_table_floor(fixture->table, keyroute_string(start_text))->stored;
+      oracle->spans[i].stored = kr_table_floor(fixture->table, keyroute_string(start_text))->stored;
       kr_rcu_read_end();
     }
   }
@@ -1103,9 +1099,8 @@ static void *read_on(void *arg)
 
     kr_rcu_read_begin();
     struct keyroute_table *table = kr_cache_find_table(fixture->cache, keyroute_string("u"));
-    struct keyroute_location *location =
-        kr_table_find(turn % 2 == 0 && table != NULL ? table : fixture->table,
-                      keyroute_string(row), KR_AT);
+    struct keyroute_location *location = kr_table_find(
+        turn % 2 == 0 && table != NULL ? table : fixture->table, keyroute_string(row), KR_AT);
 
     if (location != NULL) {
       held = keyroute_location_ref(location);
@@ -1133,8 +1128,7 @@ static void *retire_on(void *arg)
   return NULL;
 }
 
-static void store_elsewhere(struct fixture *fixture, const char *start, const char *end,
-                            int64_t id)
+static void store_elsewhere(struct fixture *fixture, const char *start, const char *end, int64_t id)
 {
   struct keyroute_table *own = fixture->table;
 

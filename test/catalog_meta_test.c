@@ -129,8 +129,8 @@ static size_t pack_info(uint8_t *out, const struct info *info)
   Kr__Pb__TableName table = KR__PB__TABLE_NAME__INIT;
   Kr__Pb__RegionInfo message = KR__PB__REGION_INFO__INIT;
 
-#define PUT(to, field, text)                                                        \
-  ((to).has_##field = true, (to).field.len = strlen(text),                          \
+#define PUT(to, field, text)                                                                       \
+  ((to).has_##field = true, (to).field.len = strlen(text),                                         \
    (to).field.data = (uint8_t *)(uintptr_t)(text))
   PUT(table, namespace_, info->namespace_);
   PUT(table, qualifier, info->qualifier);
@@ -192,9 +192,8 @@ static struct kr_catalog_row parse(struct fixture *fixture, const char *table, c
   struct kr_row row = {keyroute_string(key), made->cells, made->count};
   struct kr_catalog_row out;
 
-  ck_assert_int_eq(catalog->parse_row(&out, fixture->mem, fixture->servers,
-                                      keyroute_string(table), &row),
-                   0);
+  ck_assert_int_eq(
+      catalog->parse_row(&out, fixture->mem, fixture->servers, keyroute_string(table), &row), 0);
   ck_assert((out.location == NULL) == (out.failure.code == KEYROUTE_E_CORRUPT));
   return out;
 }
@@ -328,8 +327,7 @@ END_TEST
 
 START_TEST(test_catalog_meta__key_that_is_no_region_name_is_corrupt)
 {
-  static const char *const keys[] = {"", "t", "t,", "t,a", "t,a,", "t,a,x", "t,a,5.short.",
-                                     ",a,5"};
+  static const char *const keys[] = {"", "t", "t,", "t,a", "t,a,", "t,a,x", "t,a,5.short.", ",a,5"};
   struct made_row made = {.count = 0};
   struct info info = good_info();
 
@@ -396,9 +394,8 @@ static struct keyroute_location *placed_at(struct fixture *fixture, struct keyro
   return parse(fixture, "t", GOOD_KEY, &made).location;
 }
 
-static const char *const bad_addresses[] = {"h",      ":1",     "h:",       "h:0",  "h:65536",
-                                            "h:1x",   "h:-1",   "h: 1",     "16020", ":",
-                                            "h:999999", "h:1 "};
+static const char *const bad_addresses[] = {"h",    ":1",   "h:",    "h:0", "h:65536",  "h:1x",
+                                            "h:-1", "h: 1", "16020", ":",   "h:999999", "h:1 "};
 
 START_TEST(test_catalog_meta__server_that_is_not_host_and_port_is_corrupt)
 {
@@ -639,8 +636,7 @@ START_TEST(test_s082_root_that_is_not_open_is_a_bootstrap_error_with_its_state)
   ck_assert_ptr_null(parse_root(&fixture, &failure, &value, 1));
 
   ck_assert_int_eq(failure.code, KEYROUTE_E_BOOTSTRAP);
-  ck_assert_str_eq(failure.message,
-                   "znode /hbase/m: hbase:meta is OPENING, not OPEN, on m:16020");
+  ck_assert_str_eq(failure.message, "znode /hbase/m: hbase:meta is OPENING, not OPEN, on m:16020");
   fixture_free(&fixture);
 }
 END_TEST
@@ -650,9 +646,14 @@ START_TEST(test_s063_garbage_in_the_znode_is_a_bootstrap_error_with_its_reason)
   static const struct {
     const char *data;
     size_t len;
-  } garbage[] = {{"", 0},           {"x", 1},         {"\xff", 1},
-                 {"\xff\xff\xff\xff\xff", 5},         {"\xff\0\0\0\0", 5},
-                 {"PBUF", 4},       {"PBUX\x0a", 5},  {"PBUF\xff\xff\xff\xff", 8}};
+  } garbage[] = {{"", 0},
+                 {"x", 1},
+                 {"\xff", 1},
+                 {"\xff\xff\xff\xff\xff", 5},
+                 {"\xff\0\0\0\0", 5},
+                 {"PBUF", 4},
+                 {"PBUX\x0a", 5},
+                 {"PBUF\xff\xff\xff\xff", 8}};
 
   for (size_t i = 0; i < sizeof(garbage) / sizeof(garbage[0]); i++) {
     struct fixture fixture = fixture_new();
@@ -715,13 +716,20 @@ static const struct {
   int port;
   int64_t start_code;
 } written[] = {
-    {"m:16020", "m", 16020, 0},       {"m:16020:77", "m", 16020, 77},
-    {"[fe80::1]:1", "fe80::1", 1, 0}, {"[fe80::1]:1:5", "fe80::1", 1, 5},
-    {"m", NULL, 0, 0},                {"m:", NULL, 0, 0},
-    {":1", NULL, 0, 0},               {"m:0", NULL, 0, 0},
-    {"m:65536", NULL, 0, 0},          {"m:1:", NULL, 0, 0},
-    {"m:1:x", NULL, 0, 0},            {"m:1:5:6", NULL, 0, 0},
-    {"[fe80::1:1", NULL, 0, 0},       {"[]:1", NULL, 0, 0},
+    {"m:16020", "m", 16020, 0},
+    {"m:16020:77", "m", 16020, 77},
+    {"[fe80::1]:1", "fe80::1", 1, 0},
+    {"[fe80::1]:1:5", "fe80::1", 1, 5},
+    {"m", NULL, 0, 0},
+    {"m:", NULL, 0, 0},
+    {":1", NULL, 0, 0},
+    {"m:0", NULL, 0, 0},
+    {"m:65536", NULL, 0, 0},
+    {"m:1:", NULL, 0, 0},
+    {"m:1:x", NULL, 0, 0},
+    {"m:1:5:6", NULL, 0, 0},
+    {"[fe80::1:1", NULL, 0, 0},
+    {"[]:1", NULL, 0, 0},
     {"m:1:99999999999999999999", NULL, 0, 0},
 };
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 /* Row "r", family "f", qualifier "q", time 1, PUT, value "val". */
-static const uint8_t good[] = {0, 0, 0, 26, 0, 0, 0, 15, 0, 0, 0, 3, 0, 1, 'r', 1, 'f', 'q',
-                               0, 0, 0, 0,  0, 0, 0, 1,  4, 'v', 'a', 'l'};
+static const uint8_t good[] = {0, 0,   0,   26, 0, 0, 0, 15, 0, 0, 0, 3, 0,   1,   'r',
+                               1, 'f', 'q', 0,  0, 0, 0, 0,  0, 0, 1, 4, 'v', 'a', 'l'};
 
 #define LEN_AT 3
 #define KEY_LEN_AT 7
@@ -82,8 +82,8 @@ END_TEST
 
 START_TEST(test_cell__everything_but_the_row_may_be_empty)
 {
-  static const uint8_t least[] = {0, 0, 0, 20, 0, 0, 0, 12, 0, 0, 0, 0, 0, 0,
-                                  0, 0, 0, 0,  0, 0, 0, 0,  0, 4};
+  static const uint8_t least[] = {0, 0, 0, 20, 0, 0, 0, 12, 0, 0, 0, 0,
+                                  0, 0, 0, 0,  0, 0, 0, 0,  0, 0, 0, 4};
   struct kr_reader reader = kr_reader(bytes(least, sizeof(least)));
 
   struct kr_cell cell = kr_cell_read(&reader);
@@ -140,9 +140,9 @@ END_TEST
 START_TEST(test_cell__row_finds_by_both_names)
 {
   const struct kr_cell cells[] = {
-    {.family = bytes("info", 4), .qualifier = bytes("server", 6), .value = bytes("a", 1)},
-    {.family = bytes("info", 4), .qualifier = bytes("server_0001", 11), .value = bytes("b", 1)},
-    {.family = bytes("table", 5), .qualifier = bytes("state", 5), .value = bytes("c", 1)},
+      {.family = bytes("info", 4), .qualifier = bytes("server", 6), .value = bytes("a", 1)},
+      {.family = bytes("info", 4), .qualifier = bytes("server_0001", 11), .value = bytes("b", 1)},
+      {.family = bytes("table", 5), .qualifier = bytes("state", 5), .value = bytes("c", 1)},
   };
   const struct kr_row row = {bytes("t,,1", 4), cells, 3};
 

@@ -430,9 +430,9 @@ static struct keyroute_location *with_replicas(struct fixture *fixture, const ch
   };
 
   for (int i = 0; i < count; i++) {
-    replicas[i].server = hosts[i] != NULL ? kr_servers_get(fixture->servers,
-                                                           keyroute_string(hosts[i]), 16020, 5)
-                                          : NULL;
+    replicas[i].server = hosts[i] != NULL
+                             ? kr_servers_get(fixture->servers, keyroute_string(hosts[i]), 16020, 5)
+                             : NULL;
   }
   struct keyroute_location *location = kr_location_new(fixture->mem, &parts);
 

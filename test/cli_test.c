@@ -260,9 +260,14 @@ END_TEST
 START_TEST(test_cli__bad_line_of_a_pipe_gets_its_own_answer)
 {
   int ends[2];
-  char *arguments[] = {(char *)"keyroute", (char *)"locate",      (char *)"--cache-only",
-                       (char *)"-ojson",   (char *)"--rows-from", (char *)"-",
-                       (char *)"t",        NULL};
+  char *arguments[] = {(char *)"keyroute",
+                       (char *)"locate",
+                       (char *)"--cache-only",
+                       (char *)"-ojson",
+                       (char *)"--rows-from",
+                       (char *)"-",
+                       (char *)"t",
+                       NULL};
 
   ck_assert_int_eq(pipe(ends), 0);
   fcntl(ends[1], F_SETFD, FD_CLOEXEC);
@@ -370,9 +375,8 @@ START_TEST(test_cli__many_jobs_print_in_the_order_asked)
     len += (size_t)snprintf(text + len, sizeof(text) - len, "%d\n", i);
   }
   write_file("in", text, len);
-  ck_assert_int_eq(run("locate", "-q", "--cache-only", "--jobs", "64", "--rows-from", "-", "t",
-                       NULL),
-                   1);
+  ck_assert_int_eq(
+      run("locate", "-q", "--cache-only", "--jobs", "64", "--rows-from", "-", "t", NULL), 1);
 
   for (int i = 0; i < ROWS; i++) {
     ck_assert_int_eq(strtol(at, NULL, 10), i);
@@ -407,8 +411,13 @@ END_TEST
 
 START_TEST(test_cli__full_and_closed_stdout_are_exit_3_with_a_message)
 {
-  char *arguments[] = {(char *)"keyroute", (char *)"locate", (char *)"--cache-only", (char *)"-q",
-                       (char *)"t",        (char *)"a",      NULL};
+  char *arguments[] = {(char *)"keyroute",
+                       (char *)"locate",
+                       (char *)"--cache-only",
+                       (char *)"-q",
+                       (char *)"t",
+                       (char *)"a",
+                       NULL};
   int ends[2];
 
   int full = finish(start(open("/dev/null", O_RDONLY | O_CLOEXEC),
@@ -426,9 +435,14 @@ END_TEST
 
 START_TEST(test_cli__interrupt_ends_it_at_once_and_loses_no_answer)
 {
-  char *arguments[] = {(char *)"keyroute", (char *)"locate",      (char *)"--cache-only",
-                       (char *)"-q",       (char *)"--rows-from", (char *)"-",
-                       (char *)"t",        NULL};
+  char *arguments[] = {(char *)"keyroute",
+                       (char *)"locate",
+                       (char *)"--cache-only",
+                       (char *)"-q",
+                       (char *)"--rows-from",
+                       (char *)"-",
+                       (char *)"t",
+                       NULL};
   int ends[2];
   struct stat about = {.st_size = 0};
 

@@ -54,7 +54,7 @@ int clock_gettime(clockid_t clock, struct timespec *time)
 
 int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
-  static int (*next)(pthread_mutex_t *mutex);
+  static int (*next)(pthread_mutex_t * mutex);
 
   if (next == NULL) {
     *(void **)&next = dlsym(RTLD_NEXT, "pthread_mutex_lock");
@@ -151,8 +151,14 @@ END_TEST
 
 START_TEST(test_cost__a_split_parent_met_first_costs_no_further_request)
 {
-  struct fake_region parent = {.table = "s", .start = keyroute_string(""), .end = {"", 0},
-                               .id = 9, .host = "h", .port = 1, .split = true, .offline = true};
+  struct fake_region parent = {.table = "s",
+                               .start = keyroute_string(""),
+                               .end = {"", 0},
+                               .id = 9,
+                               .host = "h",
+                               .port = 1,
+                               .split = true,
+                               .offline = true};
 
   fake_server_put_region(cluster.server, &parent);
   fake_cluster_put(&cluster, "s", "", "", 8);
@@ -394,8 +400,8 @@ START_TEST(test_cost__a_crowd_on_an_absent_table_makes_two_requests)
   for (int i = 0; i < CALLERS; i++) {
     char row[] = {(char)('A' + i), '\0'};
 
-    ck_assert_int_eq(keyroute_locate_async(NULL, cluster.conn, "absent", keyroute_string(row),
-                                           NULL, note_answer, &crowd),
+    ck_assert_int_eq(keyroute_locate_async(NULL, cluster.conn, "absent", keyroute_string(row), NULL,
+                                           note_answer, &crowd),
                      0);
   }
   await(&crowd, CALLERS);

@@ -92,6 +92,19 @@ START_TEST(test_ensemble__formats_only_those_in_the_state_asked_for)
 }
 END_TEST
 
+START_TEST(test_ensemble__any_finds_a_state_that_one_is_in)
+{
+  ck_assert_int_eq(resolve("127.0.0.1:7,127.0.0.2:8"), 0);
+  endpoints.list[1].state = KR_ENDPOINT_CLOSES;
+
+  bool closes = kr_endpoints_any(&endpoints, KR_ENDPOINT_CLOSES);
+  bool answers = kr_endpoints_any(&endpoints, KR_ENDPOINT_ANSWERS);
+
+  ck_assert(closes);
+  ck_assert(!answers);
+}
+END_TEST
+
 int main(void)
 {
   Suite *suite = suite_create("ensemble");
@@ -105,6 +118,7 @@ int main(void)
   tcase_add_test(all, test_ensemble__no_host_that_resolves_is_an_error);
   tcase_add_test(all, test_ensemble__stops_when_nobody_waits);
   tcase_add_test(all, test_ensemble__formats_only_those_in_the_state_asked_for);
+  tcase_add_test(all, test_ensemble__any_finds_a_state_that_one_is_in);
   suite_add_tcase(suite, all);
   srunner_run_all(runner, CK_ENV);
   int failed = srunner_ntests_failed(runner);

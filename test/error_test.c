@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROW(name, number, text, kind, retried) \
+#define ROW(name, number, text, kind, retried)                                                     \
   {number, KEYROUTE_E_##name, #name, text, KEYROUTE_KIND_##kind, retried},
 static const struct {
   int number, code;

@@ -52,8 +52,7 @@ void fake_catalog_put_region(struct fake_catalog *catalog, const struct fake_reg
 
 /* Set one cell; the row is made if there is none. */
 void fake_catalog_put_cell(struct fake_catalog *catalog, struct keyroute_bytes row,
-                           const char *family, const char *qualifier,
-                           struct keyroute_bytes value);
+                           const char *family, const char *qualifier, struct keyroute_bytes value);
 
 /* What is not there is not an error. A row that has lost its last cell is gone. */
 void fake_catalog_delete_cell(struct fake_catalog *catalog, struct keyroute_bytes row,

@@ -565,9 +565,8 @@ static void drop_fault(struct fake_server *server)
 }
 
 /* Find a scan's rows and write the answer down. */
-static struct out answer_scan(struct fake_server *server, const struct conn *conn,
-                              uint32_t call_id, const Kr__Pb__ScanRequest *request,
-                              const struct fake_fault *fault)
+static struct out answer_scan(struct fake_server *server, const struct conn *conn, uint32_t call_id,
+                              const Kr__Pb__ScanRequest *request, const struct fake_fault *fault)
 {
   const Kr__Pb__Scan *from = request->scan;
   size_t limit = request->number_of_rows;
@@ -579,13 +578,13 @@ static struct out answer_scan(struct fake_server *server, const struct conn *con
     limit = fault->rows < limit ? fault->rows : limit;
   }
   struct fake_scan scan = {
-    .start = {from->start_row.data, from->start_row.len},
-    .stop = {from->stop_row.data, from->stop_row.len},
-    .include_start = from->include_start_row,
-    .include_stop = from->include_stop_row,
-    .reversed = from->reversed,
-    .family = found.family[0] != '\0' ? found.family : NULL,
-    .limit = limit,
+      .start = {from->start_row.data, from->start_row.len},
+      .stop = {from->stop_row.data, from->stop_row.len},
+      .include_start = from->include_start_row,
+      .include_stop = from->include_stop_row,
+      .reversed = from->reversed,
+      .family = found.family[0] != '\0' ? found.family : NULL,
+      .limit = limit,
   };
 
   found.rows = must(calloc(limit + 1, sizeof(*found.rows)));
@@ -719,11 +718,11 @@ static void run_scan(struct fake_server *server, const struct conn *conn,
     if (request->close_scanner && server->counts.scanners > 0) {
       server->counts.scanners--;
     }
-    refuse_call(server, conn, header->call_id,
-                "org.apache.hadoop.hbase.UnknownScannerException", "only opening scans are played");
+    refuse_call(server, conn, header->call_id, "org.apache.hadoop.hbase.UnknownScannerException",
+                "only opening scans are played");
   } else if (request->region == NULL || request->scan == NULL || !is_meta(request->region)) {
-    refuse_call(server, conn, header->call_id,
-                "org.apache.hadoop.hbase.NotServingRegionException", "region is not online here");
+    refuse_call(server, conn, header->call_id, "org.apache.hadoop.hbase.NotServingRegionException",
+                "region is not online here");
   } else {
     server->counts.scanners += !request->close_scanner;
     note_scan(server, conn, header, request);
@@ -779,8 +778,8 @@ static void run_request(struct fake_server *server, const struct conn *conn, con
     run_scan(server, conn, header, request);
     kr__pb__scan_request__free_unpacked(request, NULL);
   } else {
-    refuse_call(server, conn, header->call_id,
-                "org.apache.hadoop.hbase.DoNotRetryIOException", "method is not played");
+    refuse_call(server, conn, header->call_id, "org.apache.hadoop.hbase.DoNotRetryIOException",
+                "method is not played");
   }
   kr__pb__request_header__free_unpacked(header, NULL);
   pthread_cond_broadcast(&server->changed);
@@ -869,8 +868,7 @@ static bool read_conn(struct fake_server *server, struct conn *conn)
     conn->in_cap += 65536;
     conn->in = must(realloc(conn->in, conn->in_cap));
   }
-  ssize_t len =
-      recv(conn->fd, conn->in + conn->in_len, conn->in_cap - conn->in_len, MSG_DONTWAIT);
+  ssize_t len = recv(conn->fd, conn->in + conn->in_len, conn->in_cap - conn->in_len, MSG_DONTWAIT);
 
   if (len <= 0) {
     return len < 0 && (errno == EAGAIN || errno == EINTR);
@@ -1122,8 +1120,8 @@ void fake_server_delete_region(struct fake_server *server, const struct fake_reg
   free((void *)name.data);
 }
 
-void fake_server_put_cell(struct fake_server *server, struct keyroute_bytes row,
-                          const char *family, const char *qualifier, struct keyroute_bytes value)
+void fake_server_put_cell(struct fake_server *server, struct keyroute_bytes row, const char *family,
+                          const char *qualifier, struct keyroute_bytes value)
 {
   pthread_mutex_lock(&server->lock);
   fake_catalog_put_cell(server->catalog, row, family, qualifier, value);

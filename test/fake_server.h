@@ -47,8 +47,8 @@ void fake_server_free(struct fake_server *server);
 /* As fake_catalog_..., at any time. */
 void fake_server_put_region(struct fake_server *server, const struct fake_region *region);
 void fake_server_delete_region(struct fake_server *server, const struct fake_region *region);
-void fake_server_put_cell(struct fake_server *server, struct keyroute_bytes row,
-                          const char *family, const char *qualifier, struct keyroute_bytes value);
+void fake_server_put_cell(struct fake_server *server, struct keyroute_bytes row, const char *family,
+                          const char *qualifier, struct keyroute_bytes value);
 void fake_server_delete_cell(struct fake_server *server, struct keyroute_bytes row,
                              const char *family, const char *qualifier);
 void fake_server_delete_row(struct fake_server *server, struct keyroute_bytes row);
@@ -60,9 +60,9 @@ void fake_server_put_table_state(struct fake_server *server, const char *table, 
 /* ---- How it writes answers ------------------------------------------------------------------ */
 
 enum fake_encoding {
-  FAKE_CELL_BLOCK,          /* KeyValues behind the message; the counts one by one, as HBase does */
-  FAKE_CELL_BLOCK_PACKED,   /* the same with packed counts */
-  FAKE_INLINE               /* cells inside the message */
+  FAKE_CELL_BLOCK,        /* KeyValues behind the message; the counts one by one, as HBase does */
+  FAKE_CELL_BLOCK_PACKED, /* the same with packed counts */
+  FAKE_INLINE             /* cells inside the message */
 };
 
 /* Default FAKE_CELL_BLOCK. A client that names no codec gets FAKE_INLINE in any case. */
@@ -99,8 +99,8 @@ enum fake_what {
 /* What to do with some scans. Zeros mean nothing special. */
 struct fake_fault {
   enum fake_what what;
-  int times;    /* for so many scans; 0 = 1, negative = until cleared */
-  int delay_ms; /* before the answer, whatever it is; other calls are not held up */
+  int times;              /* for so many scans; 0 = 1, negative = until cleared */
+  int delay_ms;           /* before the answer, whatever it is; other calls are not held up */
   const char *class_name; /* FAKE_EXCEPTION, FAKE_FATAL; copied */
   const char *text;       /* first line behind the class name; copied; NULL = none */
   bool do_not_retry, overloaded;
@@ -116,13 +116,13 @@ void fake_server_clear_faults(struct fake_server *server);
 /* ---- What it saw ---------------------------------------------------------------------------- */
 
 struct fake_counts {
-  unsigned connects;     /* connections accepted */
-  unsigned connections;  /* open now */
-  unsigned hellos;       /* good connection headers read */
-  unsigned rpcs;         /* requests read, of any method */
-  unsigned scans;        /* of these, scans */
-  unsigned scanners;     /* scanners opened and not closed */
-  unsigned rows;         /* rows sent */
+  unsigned connects;    /* connections accepted */
+  unsigned connections; /* open now */
+  unsigned hellos;      /* good connection headers read */
+  unsigned rpcs;        /* requests read, of any method */
+  unsigned scans;       /* of these, scans */
+  unsigned scanners;    /* scanners opened and not closed */
+  unsigned rows;        /* rows sent */
 };
 
 struct fake_counts fake_server_counts(struct fake_server *server);

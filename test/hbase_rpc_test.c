@@ -11,8 +11,8 @@
 #define MAX_FRAME (1 << 20)
 
 /* Row "r", family "f", qualifier "q", time 1, PUT, value "val". */
-static const uint8_t cell[] = {0, 0, 0, 26, 0, 0, 0, 15, 0, 0, 0, 3, 0, 1, 'r', 1, 'f', 'q',
-                               0, 0, 0, 0,  0, 0, 0, 1,  4, 'v', 'a', 'l'};
+static const uint8_t cell[] = {0, 0,   0,   26, 0, 0, 0, 15, 0, 0, 0, 3, 0,   1,   'r',
+                               1, 'f', 'q', 0,  0, 0, 0, 0,  0, 0, 1, 4, 'v', 'a', 'l'};
 
 static struct kr_mem *mem;
 
@@ -72,8 +72,8 @@ static int read_all(const uint8_t *data, size_t len, size_t *rows)
   size_t frame_len;
 
   memcpy(copy, data, len);
-  int error = kr_hbase_codec.frame(&frame_len, (struct keyroute_bytes){copy, len}, MAX_FRAME,
-                                   &failure);
+  int error =
+      kr_hbase_codec.frame(&frame_len, (struct keyroute_bytes){copy, len}, MAX_FRAME, &failure);
 
   if (error == 0 && (frame_len == 0 || frame_len > len)) {
     error = 1; /* not whole yet */
@@ -150,9 +150,9 @@ START_TEST(test_hbase_rpc__lengths_out_of_range_are_refused)
     for (unsigned k = 0; k < 4; k++) {
       head[k] = (uint8_t)(lengths[i] >> (24 - 8 * k));
     }
-    ck_assert_int_eq(kr_hbase_codec.frame(&len, (struct keyroute_bytes){head, 4}, MAX_FRAME,
-                                          &failure),
-                     KEYROUTE_E_PROTOCOL);
+    ck_assert_int_eq(
+        kr_hbase_codec.frame(&len, (struct keyroute_bytes){head, 4}, MAX_FRAME, &failure),
+        KEYROUTE_E_PROTOCOL);
   }
 }
 END_TEST

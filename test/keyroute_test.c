@@ -67,8 +67,8 @@ static void expect_refused(struct keyroute_connection *conn, const char *table,
 
 /* ---- Arguments of a lookup ---- */
 
-static const char *const bad_tables[] = {"",     ":",      "a:",    ":t",   "a,b", "t t",
-                                         "a:b:c", "t\x01", ".t",    "-t",   "n-s:t", "t\xff"};
+static const char *const bad_tables[] = {"",      ":",     "a:", ":t", "a,b",   "t t",
+                                         "a:b:c", "t\x01", ".t", "-t", "n-s:t", "t\xff"};
 
 START_TEST(test_keyroute__table_names_that_hbase_refuses_are_refused)
 {
@@ -93,10 +93,8 @@ START_TEST(test_keyroute__null_arguments_are_refused)
   expect_refused(NULL, "t", row, NULL);
   expect_refused(conn, NULL, row, NULL);
   expect_refused(conn, "t", (struct keyroute_bytes){NULL, 1}, NULL);
-  ck_assert_int_eq(keyroute_locate(NULL, conn, "t", row, NULL, NULL),
-                   KEYROUTE_E_INVALID_ARGUMENT);
-  ck_assert_int_eq(keyroute_table_locate(&out, NULL, row, NULL, NULL),
-                   KEYROUTE_E_INVALID_ARGUMENT);
+  ck_assert_int_eq(keyroute_locate(NULL, conn, "t", row, NULL, NULL), KEYROUTE_E_INVALID_ARGUMENT);
+  ck_assert_int_eq(keyroute_table_locate(&out, NULL, row, NULL, NULL), KEYROUTE_E_INVALID_ARGUMENT);
   ck_assert_int_eq(keyroute_locate_async(NULL, conn, "t", row, NULL, NULL, NULL),
                    KEYROUTE_E_INVALID_ARGUMENT);
   ck_assert_int_eq(keyroute_table_get(NULL, conn, "t"), KEYROUTE_E_INVALID_ARGUMENT);
@@ -112,7 +110,10 @@ START_TEST(test_keyroute__null_arguments_are_refused)
 }
 END_TEST
 
-#define CALL(...) {.size = sizeof(struct keyroute_call), __VA_ARGS__}
+#define CALL(...)                                                                                  \
+  {                                                                                                \
+    .size = sizeof(struct keyroute_call), __VA_ARGS__                                              \
+  }
 static const struct keyroute_call bad_calls[] = {
     {.size = 0},
     CALL(.flags = 0x20),
@@ -235,11 +236,10 @@ static void call_back_in(void *payload, int error, struct keyroute_location *loc
   struct keyroute_location *out = NULL;
   struct keyroute_call call = CALL(.flags = KEYROUTE_CACHE_ONLY);
 
-  seen->locate_error =
-      keyroute_locate(&out, seen->conn, "t", keyroute_string("a"), NULL, NULL);
+  seen->locate_error = keyroute_locate(&out, seen->conn, "t", keyroute_string("a"), NULL, NULL);
   seen->close_error = keyroute_close(seen->conn);
-  seen->async_error = keyroute_locate_async(NULL, seen->conn, "t", keyroute_string("a"), &call,
-                                            note, seen);
+  seen->async_error =
+      keyroute_locate_async(NULL, seen->conn, "t", keyroute_string("a"), &call, note, seen);
   note(payload, error, location, detail);
 }
 
@@ -259,9 +259,8 @@ START_TEST(test_keyroute__callback_may_start_calls_but_not_block_or_close)
   struct keyroute_call call = CALL(.flags = KEYROUTE_CACHE_ONLY);
   struct seen seen = {.conn = conn};
 
-  ck_assert_int_eq(keyroute_locate_async(NULL, conn, "t", keyroute_string("a"), &call,
-                                         call_back_in, &seen),
-                   0);
+  ck_assert_int_eq(
+      keyroute_locate_async(NULL, conn, "t", keyroute_string("a"), &call, call_back_in, &seen), 0);
   wait_for_calls(&seen, 2);
 
   ck_assert_int_eq(seen.locate_error, KEYROUTE_E_INVALID_ARGUMENT);
@@ -320,9 +319,8 @@ START_TEST(test_s095_cancel_ends_a_call_that_waits_for_its_next_try)
   struct timespec pause = {0, 50000000};
   uint64_t number = 0;
 
-  ck_assert_int_eq(keyroute_locate_async(&number, conn, "t", keyroute_string("a"), NULL, note,
-                                         &seen),
-                   0);
+  ck_assert_int_eq(
+      keyroute_locate_async(&number, conn, "t", keyroute_string("a"), NULL, note, &seen), 0);
   nanosleep(&pause, NULL);
   ck_assert_uint_ne(number, 0);
   keyroute_cancel(conn, number + 1000);
@@ -348,8 +346,8 @@ START_TEST(test_s110_close_ends_all_calls_with_closed)
     char row[16];
 
     snprintf(row, sizeof(row), "%d", i);
-    ck_assert_int_eq(keyroute_locate_async(NULL, conn, i % 2 == 0 ? "t" : "u",
-                                           keyroute_string(row), NULL, note, &seen),
+    ck_assert_int_eq(keyroute_locate_async(NULL, conn, i % 2 == 0 ? "t" : "u", keyroute_string(row),
+                                           NULL, note, &seen),
                      0);
   }
   close_clean(conn);

@@ -87,8 +87,7 @@ static void expect_name(const struct keyroute_location *location, int replica, c
   name[len] = 'u';
   ck_assert_uint_eq(keyroute_location_region_name(location, replica, name, len), len);
   ck_assert_int_eq(name[len], 'u');
-  ck_assert_msg(kr_bytes_equal(kr_bytes(name, len), keyroute_string(want)), "%.*s", (int)len,
-                name);
+  ck_assert_msg(kr_bytes_equal(kr_bytes(name, len), keyroute_string(want)), "%.*s", (int)len, name);
   free(name);
 }
 
@@ -198,14 +197,12 @@ static const struct {
   const char *start, *end, *row;
   bool at, before;
 } covers[] = {
-    {"", "", "", true, true},      {"", "", "a", true, true},
-    {"", "m", "", true, false},    {"", "m", "a", true, true},
-    {"", "m", "m", false, true},   {"", "m", "m\x01", false, false},
-    {"m", "", "", false, true},    {"m", "", "l", false, false},
-    {"m", "", "m", true, false},   {"m", "", "m\x01", true, true},
-    {"m", "", "\xff", true, true}, {"a", "c", "", false, false},
-    {"a", "c", "a", true, false},  {"a", "c", "b", true, true},
-    {"a", "c", "c", false, true},  {"a", "c", "d", false, false},
+    {"", "", "", true, true},       {"", "", "a", true, true},     {"", "m", "", true, false},
+    {"", "m", "a", true, true},     {"", "m", "m", false, true},   {"", "m", "m\x01", false, false},
+    {"m", "", "", false, true},     {"m", "", "l", false, false},  {"m", "", "m", true, false},
+    {"m", "", "m\x01", true, true}, {"m", "", "\xff", true, true}, {"a", "c", "", false, false},
+    {"a", "c", "a", true, false},   {"a", "c", "b", true, true},   {"a", "c", "c", false, true},
+    {"a", "c", "d", false, false},
 };
 
 START_TEST(test_location__covers_rows_at_and_before)
@@ -225,10 +222,10 @@ static const struct {
   const char *start, *end, *other_start, *other_end;
   bool overlap;
 } overlaps[] = {
-    {"", "", "", "", true},       {"", "m", "m", "", false}, {"", "n", "m", "", true},
-    {"a", "c", "c", "e", false},  {"a", "d", "c", "e", true}, {"a", "z", "c", "e", true},
-    {"a", "c", "d", "e", false},  {"a", "c", "a", "c", true}, {"m", "", "p", "", true},
-    {"", "a", "b", "", false},    {"m", "", "", "n", true},   {"m", "", "", "m", false},
+    {"", "", "", "", true},      {"", "m", "m", "", false},  {"", "n", "m", "", true},
+    {"a", "c", "c", "e", false}, {"a", "d", "c", "e", true}, {"a", "z", "c", "e", true},
+    {"a", "c", "d", "e", false}, {"a", "c", "a", "c", true}, {"m", "", "p", "", true},
+    {"", "a", "b", "", false},   {"m", "", "", "n", true},   {"m", "", "", "m", false},
 };
 
 START_TEST(test_location__overlap_is_sharing_a_row_whoever_is_asked)

@@ -470,8 +470,8 @@ void ask_clear(struct ask *ask)
 void expect_found(const struct ask *ask, int64_t id)
 {
   ck_assert_int_eq(ask->done, 1);
-  ck_assert_msg(ask->lookup.failure.code == 0, "%s: %s",
-                keyroute_errname(ask->lookup.failure.code), ask->lookup.failure.message);
+  ck_assert_msg(ask->lookup.failure.code == 0, "%s: %s", keyroute_errname(ask->lookup.failure.code),
+                ask->lookup.failure.message);
   ck_assert_ptr_nonnull(ask->lookup.location);
   ck_assert_int_eq(keyroute_location_region_id(ask->lookup.location), id);
 }

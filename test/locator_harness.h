@@ -60,7 +60,7 @@ struct world {
   /* The registry. */
   struct kr_root_read *reads;
   int root_reads, root_cancels;
-  int64_t root_latency_ms; /* as latency_ms */
+  int64_t root_latency_ms;        /* as latency_ms */
   struct kr_failure root_failure; /* code 0 = answer with the place below */
   const char *meta_host;
   int meta_port;

@@ -1259,8 +1259,8 @@ END_TEST
 START_TEST(test_locator__regions_on_a_dead_server_are_forgotten)
 {
   struct world *world = world_new();
-  struct fake_region region = {.table = "t", .id = 7, .host = "m", .port = 16020,
-                               .start_code = 1, .seqnum = 2};
+  struct fake_region region = {
+      .table = "t", .id = 7, .host = "m", .port = 16020, .start_code = 1, .seqnum = 2};
   struct ask first, second;
 
   put(world, &region);
@@ -1790,15 +1790,15 @@ static bool look_up_with_failure(long n, bool all)
   mem_fail(0);
   for (int i = 0; i < 5; i++) {
     int code = asks[i].lookup.failure.code;
-    bool expected = i == 2 ? code == KEYROUTE_E_TABLE_NOT_FOUND
+    bool expected = i == 2   ? code == KEYROUTE_E_TABLE_NOT_FOUND
                     : i == 3 ? code == KEYROUTE_E_HOLE
                              : code == 0;
 
     ck_assert_int_eq(asks[i].done, 1);
     /* protobuf-c cannot tell a short memory from bad bytes. */
-    ck_assert_msg(expected || (failed && (code == KEYROUTE_E_NO_MEMORY ||
-                                          code == KEYROUTE_E_CORRUPT ||
-                                          code == KEYROUTE_E_BOOTSTRAP)),
+    ck_assert_msg(expected ||
+                      (failed && (code == KEYROUTE_E_NO_MEMORY || code == KEYROUTE_E_CORRUPT ||
+                                  code == KEYROUTE_E_BOOTSTRAP)),
                   "allocation %ld, lookup %d: %s", n, i, keyroute_errname(code));
     ask_clear(&asks[i]);
   }

@@ -72,8 +72,8 @@ START_TEST(test_man__every_property_stands_in_libkeyroute_3)
 }
 END_TEST
 
-static void assert_error_is_listed(const char *name, int number, const char *text,
-                                   const char *kind, bool retried)
+static void assert_error_is_listed(const char *name, int number, const char *text, const char *kind,
+                                   bool retried)
 {
   char entry[512];
 
@@ -87,7 +87,7 @@ START_TEST(test_man__every_error_stands_in_libkeyroute_3)
   read_file(page, "doc/man/libkeyroute.3");
   fill(page);
 
-#define ASSERT_LISTED(name, number, text, kind, retried) \
+#define ASSERT_LISTED(name, number, text, kind, retried)                                           \
   assert_error_is_listed(#name, number, text, #kind, retried);
   KEYROUTE_ERRORS(ASSERT_LISTED)
 #undef ASSERT_LISTED
@@ -162,8 +162,8 @@ static void cut_example(void)
 START_TEST(test_man__examples_are_those_that_are_compiled)
 {
   static const char *const pairs[][2] = {
-      {"libkeyroute", "blocking"},   {"keyroute_open", "stats"}, {"keyroute_options", "options"},
-      {"keyroute_locate", "async"},  {"keyroute_peek", "peek"},  {"keyroute_bytes", "bytes"},
+      {"libkeyroute", "blocking"},  {"keyroute_open", "stats"}, {"keyroute_options", "options"},
+      {"keyroute_locate", "async"}, {"keyroute_peek", "peek"},  {"keyroute_bytes", "bytes"},
   };
 
   for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {

@@ -50,9 +50,8 @@ static int read_site(const char *inside)
   return keyroute_options_read_file(options, path, &detail);
 }
 
-#define PROPERTY(name, value) \
-  "<property><name>" name "</name><value>" value "</value></property>\n"
-#define FINAL_PROPERTY(name, value) \
+#define PROPERTY(name, value) "<property><name>" name "</name><value>" value "</value></property>\n"
+#define FINAL_PROPERTY(name, value)                                                                \
   "<property><name>" name "</name><value>" value "</value><final>true</final></property>\n"
 
 static void set(const char *name, const char *value)
@@ -285,8 +284,8 @@ END_TEST
 
 START_TEST(test_options__endless_variables_spoil_only_who_uses_them)
 {
-  int error = read_site(PROPERTY("x1", "${x2}") PROPERTY("x2", "${x1}")
-                            PROPERTY("y", "${y}${y}") PROPERTY("hbase.client.pause", "9"));
+  int error = read_site(PROPERTY("x1", "${x2}") PROPERTY("x2", "${x1}") PROPERTY("y", "${y}${y}")
+                            PROPERTY("hbase.client.pause", "9"));
 
   ck_assert_int_eq(error, 0);
   ck_assert_ptr_null(keyroute_options_get(options, "x1"));

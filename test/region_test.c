@@ -138,12 +138,29 @@ END_TEST
 
 START_TEST(test_region__unbelievable_names_are_corrupt)
 {
-  static const char *const names[] = {
-      "",     ",",      ",,",      "t",        "t,",        "t,1",         "t,,",
-      ",,1",  "t,a,",   "t,a,x",   "t,a,-1",   "t,a,1x",    "t,a, 1",      "t,a,1.",
-      "t,a,.", "t,a,1..", "t,a,1.ab.", "t,a,1_0001." MD5_OF_T ".", "t,a,1." MD5_OF_T,
-      "t,a,1." MD5_OF_T "..", "t,a,1.A1BAB7464D1998E3CF55A8143604C733.",
-      "t,a,9223372036854775808", "t,a,99999999999999999999999999999999"};
+  static const char *const names[] = {"",
+                                      ",",
+                                      ",,",
+                                      "t",
+                                      "t,",
+                                      "t,1",
+                                      "t,,",
+                                      ",,1",
+                                      "t,a,",
+                                      "t,a,x",
+                                      "t,a,-1",
+                                      "t,a,1x",
+                                      "t,a, 1",
+                                      "t,a,1.",
+                                      "t,a,.",
+                                      "t,a,1..",
+                                      "t,a,1.ab.",
+                                      "t,a,1_0001." MD5_OF_T ".",
+                                      "t,a,1." MD5_OF_T,
+                                      "t,a,1." MD5_OF_T "..",
+                                      "t,a,1.A1BAB7464D1998E3CF55A8143604C733.",
+                                      "t,a,9223372036854775808",
+                                      "t,a,99999999999999999999999999999999"};
 
   for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
     assert_corrupt_name(keyroute_string(names[i]));
@@ -237,8 +254,8 @@ END_TEST
 
 START_TEST(test_region__order_is_total)
 {
-  static const char *const sorted[] = {"",     "t",   "t,",    "t,,",    "t,,1",
-                                       "t,,2", "t,!", "t,!,1", "t,,,1",  "t,a",
+  static const char *const sorted[] = {"",      "t",      "t,",     "t,,",   "t,,1",
+                                       "t,,2",  "t,!",    "t,!,1",  "t,,,1", "t,a",
                                        "t,a,1", "t,a!,1", "t,a,,1", "t1,,1"};
   size_t count = sizeof(sorted) / sizeof(sorted[0]);
 
@@ -342,7 +359,7 @@ static void fill(Kr__Pb__RegionInfo *info, Kr__Pb__TableName *table, const char 
 {
   kr__pb__table_name__init(table);
   table->has_namespace_ = table->has_qualifier = 1;
-  table->namespace_ = (ProtobufCBinaryData){strlen(namespace), (uint8_t *)(uintptr_t)namespace};
+  table->namespace_ = (ProtobufCBinaryData){strlen(namespace), (uint8_t *)(uintptr_t) namespace};
   table->qualifier = (ProtobufCBinaryData){strlen(qualifier), (uint8_t *)(uintptr_t)qualifier};
   kr__pb__region_info__init(info);
   info->table_name = table;
@@ -493,8 +510,8 @@ END_TEST
 
 START_TEST(test_region__s058_short_and_wrong_magic_is_corrupt)
 {
-  static const char *const values[] = {"P",    "PB",   "PBU", "PBUF",
-                                       "pbuf", "PBUG", "\x01\x02\x03\x04"};
+  static const char *const values[] = {
+      "P", "PB", "PBU", "PBUF", "pbuf", "PBUG", "\x01\x02\x03\x04"};
 
   for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
     ck_assert_ptr_null(parse_value(keyroute_string(values[i])));
@@ -531,11 +548,13 @@ END_TEST
 
 START_TEST(test_region__s058_lengths_beyond_the_value_are_corrupt)
 {
-  ck_assert_ptr_null(parse_value(BYTES("PBUF\x08\x01\x1a\xff\xff\xff\xff\x0f" "abc")));
+  ck_assert_ptr_null(parse_value(BYTES("PBUF\x08\x01\x1a\xff\xff\xff\xff\x0f"
+                                       "abc")));
   ck_assert_ptr_null(parse_value(BYTES("PBUF\x08\x01\x12\xff\xff\xff\xff\x0f\x0a\x01n")));
   ck_assert_ptr_null(parse_value(BYTES("PBUF\x1a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")));
   ck_assert_ptr_null(parse_value(BYTES("PBUF\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff")));
-  ck_assert_ptr_null(parse_value(BYTES("PBUF\x08\x01\x12\x00\x1a\x05" "abc")));
+  ck_assert_ptr_null(parse_value(BYTES("PBUF\x08\x01\x12\x00\x1a\x05"
+                                       "abc")));
 }
 END_TEST
 

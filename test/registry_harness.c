@@ -86,8 +86,8 @@ static void start(void *arg)
 
   handle->starting = true;
   handle->start_us = kr_clock_us();
-  handle->read = handle->registry->ops->read_root(handle->registry, handle->timeout_ms, got_root,
-                                                  handle);
+  handle->read =
+      handle->registry->ops->read_root(handle->registry, handle->timeout_ms, got_root, handle);
   handle->starting = false;
 }
 

@@ -2,7 +2,8 @@
  * The ZooKeeper registry against a real server, and against what stands in for one that is broken.
  *
  * getaddrinfo is defined here, over the C library's, for names under .test and .invalid: that is
- * how a slow name server and a host that moves are made. It also counts what is asked of it.
+ * how a slow name server and a host that moves are made. It also counts what is asked of it. In the
+ * same way zookeeper_init2 can be made to fail.
  */
 #include "lib/registry_zookeeper.h"
 
@@ -10,6 +11,7 @@
 #include <check.h>
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <netdb.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -19,6 +21,7 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+#include <zookeeper/zookeeper.h>
 
 #include "lib/clock.h"
 #include "test/proxy.h"
@@ -79,6 +82,29 @@ int getaddrinfo(const char *name, const char *service, const struct addrinfo *hi
                                         : EAI_NONAME;
 }
 
+/* ---- A client that does not start ------------------------------------------------------------ */
+
+static _Atomic bool init_fails;
+static _Atomic int init_errno;
+static _Atomic int inits;
+
+typedef zhandle_t *init_fn(const char *, watcher_fn, int, const clientid_t *, void *, int,
+                           log_callback_fn);
+
+zhandle_t *zookeeper_init2(const char *host, watcher_fn fn, int recv_timeout,
+                           const clientid_t *clientid, void *context, int flags,
+                           log_callback_fn log_callback)
+{
+  init_fn *real = (init_fn *)(uintptr_t)dlsym(RTLD_NEXT, "zookeeper_init2");
+
+  inits++;
+  if (init_fails) {
+    errno = init_errno;
+    return NULL;
+  }
+  return real(host, fn, recv_timeout, clientid, context, flags, log_callback);
+}
+
 /* ---- What the registry is made of ----------------------------------------------------------- */
 
 static _Atomic int changes;
@@ -117,9 +143,8 @@ static void open_registry(const char *ensemble, const char *chroot, const char *
   if (settings.session_timeout_ms == 0) {
     settings.session_timeout_ms = 4000;
   }
-  ck_assert_int_eq(kr_registry_zookeeper_new(&registry, mem, loop, &settings, note_change, NULL,
-                                             &counters),
-                   0);
+  ck_assert_int_eq(
+      kr_registry_zookeeper_new(&registry, mem, loop, &settings, note_change, NULL, &counters), 0);
 }
 
 static void open_default(void)
@@ -403,7 +428,7 @@ START_TEST(test_registry_zookeeper__s069_an_absent_chroot_is_named)
   struct answer answer = read_once(PATIENCE_MS);
 
   expect_failure(&answer, KEYROUTE_E_BOOTSTRAP,
-                 "no such parent /prod/hbase (/prod does not exist either)");
+                 "no such parent /prod/hbase; /prod does not exist either");
 }
 END_TEST
 
@@ -419,7 +444,7 @@ START_TEST(test_registry_zookeeper__s070_a_wrong_parent_gets_a_hint)
   struct answer answer = read_once(PATIENCE_MS);
 
   expect_failure(&answer, KEYROUTE_E_BOOTSTRAP,
-                 "no such parent /hbase2 (but /hbase-unsecure has a meta-region-server)");
+                 "no such parent /hbase2; a meta-region-server stands below /hbase-unsecure");
 }
 END_TEST
 
@@ -634,8 +659,8 @@ START_TEST(test_registry_zookeeper__a_dead_address_does_not_hold_up_the_others)
   settings.session_timeout_ms = 60000;
   proxy = proxy_start(1);
   proxy_set(proxy, PROXY_STALL);
-  snprintf(ensemble, sizeof(ensemble), "127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:1",
-           proxy_port(proxy), zookeeper_port(server));
+  snprintf(ensemble, sizeof(ensemble), "127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:1", proxy_port(proxy),
+           zookeeper_port(server));
   open_registry(ensemble, "", "/hbase");
 
   struct answer answer = read_once(3000);
@@ -669,6 +694,34 @@ START_TEST(test_registry_zookeeper__s071_silence_is_a_timeout_at_the_deadline)
   expect_failure(&answer, KEYROUTE_E_TIMEOUT, "did not answer within 500 ms");
   ck_assert_int_ge(answer.took_us, 499000);
   ck_assert_int_lt(answer.took_us, 700000);
+}
+END_TEST
+
+START_TEST(test_registry_zookeeper__s072_a_client_that_does_not_start_fails_the_waiter)
+{
+  static const int errors[] = {ENOMEM, EINVAL, EMFILE, 0};
+  static const int codes[] = {KEYROUTE_E_NO_MEMORY, KEYROUTE_E_BOOTSTRAP, KEYROUTE_E_BOOTSTRAP,
+                              KEYROUTE_E_BOOTSTRAP};
+  struct answer failed[4];
+  init_fails = true;
+  inits = 0;
+  open_default();
+
+  for (int i = 0; i < 4; i++) {
+    init_errno = errors[i];
+    failed[i] = read_once(PATIENCE_MS);
+  }
+  int tried = inits;
+  init_fails = false;
+  struct answer next = read_once(PATIENCE_MS);
+
+  for (int i = 0; i < 4; i++) {
+    expect_failure(&failed[i], codes[i], "ZooKeeper's client does not start for 127.0.0.1:");
+    ck_assert_int_eq(failed[i].calls, 1);
+    ck_assert_int_lt(failed[i].took_us, 5000000);
+  }
+  ck_assert_int_eq(tried, 4);
+  expect_value(&next, "here");
 }
 END_TEST
 
@@ -937,8 +990,8 @@ static int live_with(struct kr_mem *counted, long granted)
   struct answer answer = {0};
 
   left = granted;
-  answer.failure.code = kr_registry_zookeeper_new(&registry, counted, loop, &settings, note_change,
-                                                  NULL, NULL);
+  answer.failure.code =
+      kr_registry_zookeeper_new(&registry, counted, loop, &settings, note_change, NULL, NULL);
   if (answer.failure.code == 0) {
     answer = read_once(PATIENCE_MS);
     harness_close(loop, registry, 3000);
@@ -995,10 +1048,10 @@ static void add_without_server(Suite *suite)
 
   tcase_add_test(tcase, test_registry_zookeeper__a_refused_port_is_unreachable_at_once);
   tcase_add_test(tcase, test_registry_zookeeper__s071_silence_is_a_timeout_at_the_deadline);
-  tcase_add_test(
-      tcase, test_registry_zookeeper__s078_a_server_that_closes_at_once_is_not_asked_in_a_loop);
-  tcase_add_test(
-      tcase, test_registry_zookeeper__s067_names_that_do_not_resolve_are_told_and_cost_nothing);
+  tcase_add_test(tcase,
+                 test_registry_zookeeper__s078_a_server_that_closes_at_once_is_not_asked_in_a_loop);
+  tcase_add_test(tcase,
+                 test_registry_zookeeper__s067_names_that_do_not_resolve_are_told_and_cost_nothing);
   tcase_add_test(tcase, test_registry_zookeeper__a_registry_never_read_makes_no_session);
 
   /* It takes itself apart. */
@@ -1013,10 +1066,9 @@ static void add_with_server(Suite *suite)
 {
   TCase *tcase = add_case(suite, "server", setup_server);
 
-  tcase_add_test(
-      tcase, test_registry_zookeeper__a_missing_znode_is_named_and_its_creation_reported);
   tcase_add_test(tcase,
-                 test_registry_zookeeper__s073_parent_and_znode_created_later_are_reported);
+                 test_registry_zookeeper__a_missing_znode_is_named_and_its_creation_reported);
+  tcase_add_test(tcase, test_registry_zookeeper__s073_parent_and_znode_created_later_are_reported);
   tcase_add_test(tcase, test_registry_zookeeper__s069_a_chroot_stands_in_front_of_the_parent);
   tcase_add_test(tcase, test_registry_zookeeper__s069_an_absent_chroot_is_named);
   tcase_add_test(tcase, test_registry_zookeeper__s070_a_wrong_parent_gets_a_hint);
@@ -1035,11 +1087,9 @@ static void add_with_znode(Suite *suite)
   tcase_add_test(tcase, test_registry_zookeeper__a_large_znode_is_read_whole);
   tcase_add_test(tcase, test_registry_zookeeper__a_znode_we_may_not_read_is_auth);
   tcase_add_test(tcase, test_registry_zookeeper__many_reads_at_once_are_each_answered_once);
-  tcase_add_test(tcase,
-                 test_registry_zookeeper__a_killed_server_is_unreachable_then_found_again);
+  tcase_add_test(tcase, test_registry_zookeeper__a_killed_server_is_unreachable_then_found_again);
   tcase_add_test(
-      tcase,
-      test_registry_zookeeper__a_change_made_during_an_outage_is_reported_without_a_read);
+      tcase, test_registry_zookeeper__a_change_made_during_an_outage_is_reported_without_a_read);
   tcase_add_test(tcase,
                  test_registry_zookeeper__an_idle_session_ends_and_the_next_read_makes_another);
   tcase_add_test(tcase,
@@ -1049,21 +1099,21 @@ static void add_with_znode(Suite *suite)
   tcase_add_test(tcase,
                  test_registry_zookeeper__a_session_that_dies_in_a_silent_outage_is_replaced);
   tcase_add_test(tcase, test_registry_zookeeper__a_server_that_hangs_is_left_after_one_read);
+  tcase_add_test(tcase,
+                 test_registry_zookeeper__s072_a_client_that_does_not_start_fails_the_waiter);
   tcase_add_test(tcase, test_registry_zookeeper__a_dead_address_does_not_hold_up_the_others);
-  tcase_add_test(
-      tcase, test_registry_zookeeper__a_name_that_does_not_resolve_does_not_spoil_the_rest);
+  tcase_add_test(tcase,
+                 test_registry_zookeeper__a_name_that_does_not_resolve_does_not_spoil_the_rest);
   tcase_add_test(tcase,
                  test_registry_zookeeper__s068_a_host_that_moves_is_found_at_its_new_address);
   tcase_add_test(tcase, test_registry_zookeeper__a_read_can_be_cancelled_at_every_stage);
-  tcase_add_test(tcase,
-                 test_registry_zookeeper__shutdown_at_any_moment_forgets_reads_and_is_quick);
+  tcase_add_test(tcase, test_registry_zookeeper__shutdown_at_any_moment_forgets_reads_and_is_quick);
   tcase_add_test(tcase, test_registry_zookeeper__close_is_quick_when_the_server_is_silent);
   tcase_add_test(tcase, test_registry_zookeeper__no_thread_but_the_tests_takes_signals);
   tcase_add_test(tcase, test_registry_zookeeper__the_clients_log_goes_to_the_connections);
-  tcase_add_test(
-      tcase, test_registry_zookeeper__each_failed_allocation_is_no_memory_and_leaks_nothing);
   tcase_add_test(tcase,
-                 test_registry_zookeeper__s076_restarts_leave_threads_and_sockets_constant);
+                 test_registry_zookeeper__each_failed_allocation_is_no_memory_and_leaks_nothing);
+  tcase_add_test(tcase, test_registry_zookeeper__s076_restarts_leave_threads_and_sockets_constant);
 }
 
 int main(void)

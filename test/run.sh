@@ -16,7 +16,7 @@
 set -euo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top"
-export KEYROUTE_SOURCE=$top KEYROUTE_CLUSTER_DIR=$top/test/cluster
+export srcdir=$top KEYROUTE_CLUSTER_DIR=$top/test/cluster
 
 parts=("$@")
 [ ${#parts[@]} -gt 0 ] || parts=(unit address thread hbase valgrind dist)
@@ -90,7 +90,8 @@ part_unit() {
   build build --enable-werror
   unit_tests build ""
   run includes build test/includes_test.sh
-  KEYROUTE_LIBRARY=build/.libs/libkeyroute.so run symbols build test/symbols_test.sh
+  run format build test/format_test.sh
+  SO=build/.libs/libkeyroute.so run symbols build test/symbols_test.sh
 }
 
 part_address() {
@@ -107,7 +108,7 @@ part_address() {
 part_thread() {
   say_part "the same under the thread sanitizer"
   build build-thread --enable-werror --enable-sanitizer=thread --disable-shared CFLAGS="-O1 -g"
-  export TSAN_OPTIONS="halt_on_error=0 exitcode=66 ignore_noninstrumented_modules=1"
+  export TSAN_OPTIONS="halt_on_error=0 exitcode=66"
   unit_tests build-thread " (thread)"
   run_seeded "seeded race" build-thread build-thread/test/seeded race
   unset TSAN_OPTIONS

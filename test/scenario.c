@@ -499,9 +499,9 @@ static void play_start(struct scenario *scenario, struct scenario_line *line,
   line->first += 2;
   scenario_line_word(line, 0);
   struct question question = read_question(line);
-  int error = keyroute_locate_async(&running->request, open_connection(scenario, line),
-                                    question.table, question.row, &question.call, on_answer,
-                                    running);
+  int error =
+      keyroute_locate_async(&running->request, open_connection(scenario, line), question.table,
+                            question.row, &question.call, on_answer, running);
 
   if (error != 0) {
     scenario_line_fail(line, "%s", keyroute_errname(error));

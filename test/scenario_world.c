@@ -494,12 +494,24 @@ bool scenario_world_play(struct scenario_world *world, struct scenario_line *lin
     const char *name;
     void (*play)(struct scenario_world *world, struct scenario_line *line);
   } statements[] = {
-      {"blackhole", play_black_hole}, {"cell", play_cell},       {"closed", play_closed_port},
-      {"delete", play_delete},        {"drop", play_drop},       {"encoding", play_encoding},
-      {"fault", play_fault},          {"nocell", play_no_cell},  {"nofaults", play_no_faults},
-      {"place", play_place},          {"region", play_region},   {"regions", play_regions},
-      {"restart", play_restart},      {"root", play_root},       {"rowcell", play_row_cell},
-      {"server", play_server},        {"silent", play_silent},   {"stop", play_stop},
+      {"blackhole", play_black_hole},
+      {"cell", play_cell},
+      {"closed", play_closed_port},
+      {"delete", play_delete},
+      {"drop", play_drop},
+      {"encoding", play_encoding},
+      {"fault", play_fault},
+      {"nocell", play_no_cell},
+      {"nofaults", play_no_faults},
+      {"place", play_place},
+      {"region", play_region},
+      {"regions", play_regions},
+      {"restart", play_restart},
+      {"root", play_root},
+      {"rowcell", play_row_cell},
+      {"server", play_server},
+      {"silent", play_silent},
+      {"stop", play_stop},
       {"talk", play_talk},
   };
   const char *name = scenario_line_word(line, 0);

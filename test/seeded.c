@@ -1,6 +1,7 @@
 /*
- * Bugs made on purpose, to see that the sanitizers of this build see them: each name is one bug, and
- * the program must not end well. A build in which it does would find nothing in the library either.
+ * Bugs made on purpose, to see that the sanitizers of this build see them: each name is one bug,
+ * and the program must not end well. A build in which it does would find nothing in the library
+ * either.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -105,7 +106,7 @@ int main(int argc, char **argv)
     const char *name;
     int (*run)(void);
   } bugs[] = {
-      {"use-after-free", use_after_free}, {"overflow", overflow},   {"leak", leak},
+      {"use-after-free", use_after_free}, {"overflow", overflow}, {"leak", leak},
       {"undefined", undefined},           {"race", race},
   };
 

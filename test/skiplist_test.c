@@ -148,8 +148,8 @@ END_TEST
 
 START_TEST(test_skiplist__keys_are_unsigned_bytes_and_prefixes_come_first)
 {
-  static const char *const sorted[] = {"", "!a", "+", ",", "-", "a", "a\x01", "a,", "ab", "\x7f",
-                                       "\x80", "\xff", "\xff\xff"};
+  static const char *const sorted[] = {"",   "!a", "+",    ",",    "-",    "a",       "a\x01",
+                                       "a,", "ab", "\x7f", "\x80", "\xff", "\xff\xff"};
   enum { count = sizeof(sorted) / sizeof(sorted[0]) };
   struct kr_mem *mem = counting_mem();
   struct kr_skiplist *list = kr_skiplist_new(mem);

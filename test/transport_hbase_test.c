@@ -110,8 +110,8 @@ static void world_open(struct world *world)
   world->settings.connection_idle_ms = 60000;
   world->settings.max_frame = 1 << 20;
   world->server = fake_server_start(0);
-  ck_assert_int_eq(kr_transport_hbase_new(&world->transport, world->mem, world->loop,
-                                          world->worker, &world->settings, &world->counters),
+  ck_assert_int_eq(kr_transport_hbase_new(&world->transport, world->mem, world->loop, world->worker,
+                                          &world->settings, &world->counters),
                    0);
 }
 
@@ -253,14 +253,14 @@ static void cancel_errand(struct world *world, void *arg)
 static struct kr_scan scan_of(const char *start, uint32_t limit)
 {
   return (struct kr_scan){
-    .region = keyroute_string("hbase:meta,,1"),
-    .start_row = keyroute_string(start),
-    .stop_row = keyroute_string("t,,"),
-    .include_start = true,
-    .include_stop = true,
-    .reversed = true,
-    .limit = limit,
-    .family = "info",
+      .region = keyroute_string("hbase:meta,,1"),
+      .start_row = keyroute_string(start),
+      .stop_row = keyroute_string("t,,"),
+      .include_start = true,
+      .include_stop = true,
+      .reversed = true,
+      .limit = limit,
+      .family = "info",
   };
 }
 
@@ -329,14 +329,14 @@ static void put_regions(struct world *world, unsigned count)
     char start[2] = {(char)('a' + i), '\0'};
     char end[2] = {(char)('b' + i), '\0'};
     struct fake_region region = {
-      .table = "t",
-      .start = keyroute_string(i == 0 ? "" : start),
-      .end = keyroute_string(i + 1 == count ? "" : end),
-      .id = 1000 + i,
-      .host = "rs1",
-      .port = 16020,
-      .start_code = 7,
-      .seqnum = 2,
+        .table = "t",
+        .start = keyroute_string(i == 0 ? "" : start),
+        .end = keyroute_string(i + 1 == count ? "" : end),
+        .id = 1000 + i,
+        .host = "rs1",
+        .port = 16020,
+        .start_code = 7,
+        .seqnum = 2,
     };
 
     fake_server_put_region(world->server, &region);
@@ -359,8 +359,8 @@ static void fault(struct world *world, enum fake_what what)
 static void fault_exception(struct world *world, enum fake_what what, const char *class_name,
                             const char *text)
 {
-  fake_server_fault(world->server, &(struct fake_fault){.what = what, .class_name = class_name,
-                                                        .text = text});
+  fake_server_fault(world->server,
+                    &(struct fake_fault){.what = what, .class_name = class_name, .text = text});
 }
 
 /* ---- Good answers ---------------------------------------------------------------------------- */
@@ -573,19 +573,19 @@ static const struct {
   int code;
   const char *message;
 } faults[] = {
-  {FAKE_CLOSE, KEYROUTE_E_UNREACHABLE, "closed by the server"},
-  {FAKE_RESET, KEYROUTE_E_UNREACHABLE, "reset"},
-  {FAKE_HALF, KEYROUTE_E_UNREACHABLE, "closed by the server"},
-  {FAKE_WRONG_ID, KEYROUTE_E_PROTOCOL, "never made"},
-  {FAKE_GARBAGE, KEYROUTE_E_PROTOCOL, "unreadable header"},
-  {FAKE_HUGE_LENGTH, KEYROUTE_E_PROTOCOL, "over the limit"},
-  {FAKE_NEGATIVE_LENGTH, KEYROUTE_E_PROTOCOL, "-1 bytes"},
-  {FAKE_BAD_MESSAGE, KEYROUTE_E_PROTOCOL, "unreadable message"},
-  {FAKE_BAD_COUNTS, KEYROUTE_E_PROTOCOL, "cell"},
-  {FAKE_SPARE_BYTES, KEYROUTE_E_PROTOCOL, "more cells sent"},
-  {FAKE_MIXED_ROW, KEYROUTE_E_PROTOCOL, "cells of two rows"},
-  {FAKE_EMPTY_ROW, KEYROUTE_E_PROTOCOL, "row without cells"},
-  {FAKE_PARTIAL_ROW, KEYROUTE_E_PROTOCOL, "partial row"},
+    {FAKE_CLOSE, KEYROUTE_E_UNREACHABLE, "closed by the server"},
+    {FAKE_RESET, KEYROUTE_E_UNREACHABLE, "reset"},
+    {FAKE_HALF, KEYROUTE_E_UNREACHABLE, "closed by the server"},
+    {FAKE_WRONG_ID, KEYROUTE_E_PROTOCOL, "never made"},
+    {FAKE_GARBAGE, KEYROUTE_E_PROTOCOL, "unreadable header"},
+    {FAKE_HUGE_LENGTH, KEYROUTE_E_PROTOCOL, "over the limit"},
+    {FAKE_NEGATIVE_LENGTH, KEYROUTE_E_PROTOCOL, "-1 bytes"},
+    {FAKE_BAD_MESSAGE, KEYROUTE_E_PROTOCOL, "unreadable message"},
+    {FAKE_BAD_COUNTS, KEYROUTE_E_PROTOCOL, "cell"},
+    {FAKE_SPARE_BYTES, KEYROUTE_E_PROTOCOL, "more cells sent"},
+    {FAKE_MIXED_ROW, KEYROUTE_E_PROTOCOL, "cells of two rows"},
+    {FAKE_EMPTY_ROW, KEYROUTE_E_PROTOCOL, "row without cells"},
+    {FAKE_PARTIAL_ROW, KEYROUTE_E_PROTOCOL, "partial row"},
 };
 
 #define FAULT_COUNT ((int)(sizeof(faults) / sizeof(faults[0])))
@@ -1218,30 +1218,28 @@ static Suite *suite(void)
   tcase_add_test(good, test_transport_hbase__heartbeat_without_rows_asks_for_more);
   tcase_add_test(good, test_transport_hbase__rows_beyond_the_limit_are_cut_off);
   tcase_add_test(good, test_transport_hbase__answer_in_single_bytes_is_put_together);
-  tcase_add_test(
-      good, test_transport_hbase__requests_share_one_connection_and_are_answered_in_any_order);
+  tcase_add_test(good,
+                 test_transport_hbase__requests_share_one_connection_and_are_answered_in_any_order);
   tcase_add_test(good, test_transport_hbase__callback_may_ask_again_and_cancel_others);
   suite_add_tcase(made, good);
 
-  tcase_add_loop_test(
-      bad, test_transport_hbase__broken_answer_is_told_and_the_next_request_reconnects, 0,
-      FAULT_COUNT);
+  tcase_add_loop_test(bad,
+                      test_transport_hbase__broken_answer_is_told_and_the_next_request_reconnects,
+                      0, FAULT_COUNT);
   tcase_add_test(bad, test_transport_hbase__inline_rows_are_checked_too);
   tcase_add_test(bad, test_transport_hbase__exception_is_told_and_the_connection_stays);
   tcase_add_test(bad, test_transport_hbase__throttled_scan_carries_the_servers_wait);
   tcase_add_test(bad, test_transport_hbase__wrong_region_is_not_served);
   tcase_add_test(bad, test_transport_hbase__fatal_reply_ends_every_request_of_the_connection);
   tcase_add_test(bad, test_transport_hbase__lost_connection_ends_every_request);
-  tcase_add_test(bad,
-                 test_transport_hbase__request_made_in_the_callback_of_a_lost_one_reconnects);
+  tcase_add_test(bad, test_transport_hbase__request_made_in_the_callback_of_a_lost_one_reconnects);
   tcase_add_test(bad, test_transport_hbase__server_back_on_the_same_port_is_found_again);
   tcase_add_test(bad, test_transport_hbase__claimed_length_allocates_nothing);
   tcase_add_test(bad, test_transport_hbase__reply_over_the_limit_is_refused);
   suite_add_tcase(made, bad);
 
-  tcase_add_test(
-      time_case,
-      test_transport_hbase__timeout_names_server_and_time_and_the_late_reply_is_skipped);
+  tcase_add_test(time_case,
+                 test_transport_hbase__timeout_names_server_and_time_and_the_late_reply_is_skipped);
   tcase_add_test(
       time_case,
       test_transport_hbase__connection_silent_for_a_whole_timeout_takes_no_more_requests);
@@ -1252,8 +1250,7 @@ static Suite *suite(void)
   tcase_add_test(time_case, test_transport_hbase__connection_with_a_request_is_not_idle);
   suite_add_tcase(made, time_case);
 
-  tcase_add_test(connect_case,
-                 test_transport_hbase__refused_connection_names_server_and_reason);
+  tcase_add_test(connect_case, test_transport_hbase__refused_connection_names_server_and_reason);
   tcase_add_test(connect_case,
                  test_transport_hbase__black_hole_is_unreachable_by_the_connect_timeout);
   tcase_add_test(connect_case,

@@ -181,8 +181,8 @@ int main(void)
   SRunner *runner = srunner_create(suite);
 
   tcase_add_checked_fixture(all, setup, teardown);
-  tcase_add_test(
-      all, test_zk_probe__a_server_that_answers_is_asked_for_a_session_and_given_it_back);
+  tcase_add_test(all,
+                 test_zk_probe__a_server_that_answers_is_asked_for_a_session_and_given_it_back);
   tcase_add_test(all, test_zk_probe__all_that_refuse_is_unreachable);
   tcase_add_test(all, test_zk_probe__one_that_closes_is_bootstrap);
   tcase_add_test(all, test_zk_probe__one_that_is_silent_is_timeout_at_the_bound);

@@ -11,8 +11,14 @@
 
 /* As HBase 2.6.3 writes it: header with the writer's name and 8 bytes of salt, then
  * MetaRegionServer{server{"127.0.0.1", 38687, 1796001106352}, rpc_version 0, state OPEN}. */
-#define HEADER "\xff\x00\x00\x00\x14" "master:34739" "\x01\x02\x03\x04\x05\x06\x07\x08"
-#define SERVER "\x0a\x16\x0a\x09" "127.0.0.1" "\x10\x9f\xae\x02\x18\xb0\x93\x88\xd0\xa2\x34"
+#define HEADER                                                                                     \
+  "\xff\x00\x00\x00\x14"                                                                           \
+  "master:34739"                                                                                   \
+  "\x01\x02\x03\x04\x05\x06\x07\x08"
+#define SERVER                                                                                     \
+  "\x0a\x16\x0a\x09"                                                                               \
+  "127.0.0.1"                                                                                      \
+  "\x10\x9f\xae\x02\x18\xb0\x93\x88\xd0\xa2\x34"
 #define OPEN_STATE "\x10\x00\x18\x03"
 #define MESSAGE "PBUF" SERVER OPEN_STATE
 
@@ -112,8 +118,12 @@ static void assert_corrupt(struct keyroute_bytes payload, const char *want)
 START_TEST(test_znode__header_is_taken_off)
 {
   assert_unwrapped(BYTES(HEADER MESSAGE), BYTES(MESSAGE));
-  assert_unwrapped(BYTES("\xff\x00\x00\x00\x00" "data"), BYTES("data"));
-  assert_unwrapped(BYTES("\xff\x00\x00\x00\x02" "id"), BYTES(""));
+  assert_unwrapped(BYTES("\xff\x00\x00\x00\x00"
+                         "data"),
+                   BYTES("data"));
+  assert_unwrapped(BYTES("\xff\x00\x00\x00\x02"
+                         "id"),
+                   BYTES(""));
 }
 END_TEST
 
@@ -130,9 +140,12 @@ START_TEST(test_znode__s063_short_or_lying_headers_are_corrupt)
   assert_not_unwrapped(kr_bytes(NULL, 0));
   assert_not_unwrapped(BYTES("\xff"));
   assert_not_unwrapped(BYTES("\xff\x00\x00\x00"));
-  assert_not_unwrapped(BYTES("\xff\x00\x00\x00\x05" "four"));
-  assert_not_unwrapped(BYTES("\xff\x7f\xff\xff\xff" "four"));
-  assert_not_unwrapped(BYTES("\xff\xff\xff\xff\xff" "four"));
+  assert_not_unwrapped(BYTES("\xff\x00\x00\x00\x05"
+                             "four"));
+  assert_not_unwrapped(BYTES("\xff\x7f\xff\xff\xff"
+                             "four"));
+  assert_not_unwrapped(BYTES("\xff\xff\xff\xff\xff"
+                             "four"));
 }
 END_TEST
 
@@ -171,8 +184,7 @@ START_TEST(test_znode__state_without_a_name_is_other)
 {
   assert_state(BYTES("PBUF" SERVER "\x18\x10"), KR_STATE_OTHER);
   assert_state(BYTES("PBUF" SERVER "\x18\xff\xff\xff\xff\x07"), KR_STATE_OTHER);
-  assert_state(BYTES("PBUF" SERVER "\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
-               KR_STATE_OTHER);
+  assert_state(BYTES("PBUF" SERVER "\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), KR_STATE_OTHER);
 }
 END_TEST
 
@@ -213,9 +225,8 @@ START_TEST(test_znode__unusable_server_is_corrupt_with_its_reason)
   assert_corrupt(BYTES("PBUF\x0a\x03\x0a\x01h"), "its server has no proper port");
   assert_corrupt(BYTES("PBUF\x0a\x05\x0a\x01h\x10\x00"), "its server has no proper port");
   assert_corrupt(BYTES("PBUF\x0a\x07\x0a\x01h\x10\x80\x80\x04"), "its server has no proper port");
-  assert_corrupt(
-      BYTES("PBUF\x0a\x10\x0a\x01h\x10\x01\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
-      "its server's start code is out of range");
+  assert_corrupt(BYTES("PBUF\x0a\x10\x0a\x01h\x10\x01\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
+                 "its server's start code is out of range");
 }
 END_TEST
 

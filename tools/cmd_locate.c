@@ -142,9 +142,9 @@ static void copy_steps(struct slot *slot, const struct keyroute_trace *trace)
     if (keyroute_trace_step(trace, i, &step) != 0) {
       break;
     }
-    slot->steps[slot->answer.step_count++] = (struct answer_step){
-        cli_copy(step.name), cli_copy(step.server), cli_copy(step.detail), step.at_us,
-        step.took_us};
+    slot->steps[slot->answer.step_count++] =
+        (struct answer_step){cli_copy(step.name), cli_copy(step.server), cli_copy(step.detail),
+                             step.at_us, step.took_us};
   }
   slot->answer.steps = slot->steps;
 }
@@ -209,8 +209,7 @@ static void start(struct run *run, const struct row *row)
 static bool was_not_asked(int error)
 {
   return error == KEYROUTE_E_BOOTSTRAP || error == KEYROUTE_E_RESOLVE ||
-         error == KEYROUTE_E_UNREACHABLE || error == KEYROUTE_E_AUTH ||
-         error == KEYROUTE_E_TIMEOUT;
+         error == KEYROUTE_E_UNREACHABLE || error == KEYROUTE_E_AUTH || error == KEYROUTE_E_TIMEOUT;
 }
 
 static void complain_about(const struct run *run, const struct answer *about)
@@ -256,8 +255,8 @@ static void finish_head(struct run *run)
     }
     pthread_mutex_unlock(&run->lock);
   }
-  slot->answer.message = slot->message[0] != '\0' ? slot->message
-                                                  : keyroute_strerror(slot->answer.error);
+  slot->answer.message =
+      slot->message[0] != '\0' ? slot->message : keyroute_strerror(slot->answer.error);
   run->asked++;
   run->failed += slot->answer.error != 0;
   run->unasked += was_not_asked(slot->answer.error);
@@ -316,8 +315,7 @@ static int probe(const struct run *run, struct keyroute_bytes row)
 
   call.flags = KEYROUTE_CACHE_ONLY;
   int error = keyroute_locate(&location, run->conn, run->line->table, row, &call, &detail);
-  int status =
-      error == KEYROUTE_E_INVALID_ARGUMENT ? fail_library(error, &detail) : -1;
+  int status = error == KEYROUTE_E_INVALID_ARGUMENT ? fail_library(error, &detail) : -1;
   keyroute_location_release(location);
   keyroute_detail_clear(&detail);
   return status;

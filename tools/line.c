@@ -155,8 +155,7 @@ static int read_option(struct line *line, int key, const char *argument)
     add_setting(line, "keyroute.layout", strlen("keyroute.layout"), argument);
     return -1;
   case 'c':
-    line->configs =
-        cli_realloc(line->configs, (line->config_count + 1) * sizeof(*line->configs));
+    line->configs = cli_realloc(line->configs, (line->config_count + 1) * sizeof(*line->configs));
     line->configs[line->config_count++] = argument;
     return -1;
   case OPTION_BEFORE:

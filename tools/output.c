@@ -303,8 +303,13 @@ static void print_replica(const struct output *output, const struct answer *answ
   char *end = key_word(output, keyroute_location_end_key(answer->location));
   char *server = server_text(answer->location, replica);
   char *region = region_text(answer->location, replica, keyroute_location_encoded_name);
-  const char *texts[COLUMNS] = {row, number, server != NULL ? server : "-", start, end,
-                                region[0] != '\0' ? region : "-", source_name(answer->source)};
+  const char *texts[COLUMNS] = {row,
+                                number,
+                                server != NULL ? server : "-",
+                                start,
+                                end,
+                                region[0] != '\0' ? region : "-",
+                                source_name(answer->source)};
 
   snprintf(number, sizeof(number), "%d", replica);
   print_columns(output, texts);

@@ -43,26 +43,26 @@ enum keyroute_kind {
 };
 
 /* One row an error: X(name, number, text, kind, retried). Numbers never change. */
-#define KEYROUTE_ERRORS(X)                                                                       \
-  X(INVALID_ARGUMENT, -1, "invalid argument", FATAL, false)                                      \
-  X(TABLE_NOT_FOUND, -2, "table not found", FATAL, false)                                        \
-  X(HOLE, -3, "no region covers the row", REFRESH, true)                                         \
-  X(OVERLAP, -4, "two regions cover the row and neither is newer", REFRESH, true)                \
-  X(OFFLINE, -5, "only an offline region or a split parent covers the row", KEEP, true)          \
-  X(NO_SERVER, -6, "the region is on no server", KEEP, true)                                     \
-  X(DEAD_SERVER, -7, "the region's server is known dead", REFRESH, true)                         \
-  X(CORRUPT, -8, "a catalog row cannot be believed", REFRESH, true)                              \
-  X(BOOTSTRAP, -9, "the root's location cannot be read", REFRESH, true)                          \
-  X(RESOLVE, -10, "a host name does not resolve", DROP_SERVER, true)                             \
-  X(UNREACHABLE, -11, "a server cannot be reached", DROP_SERVER, true)                           \
-  X(PROTOCOL, -12, "bytes on the wire cannot be believed", DROP_SERVER, true)                    \
-  X(OVERLOADED, -13, "the server asks to wait", KEEP, true)                                      \
-  X(REMOTE, -14, "the server answered with an exception", REFRESH, true)                         \
-  X(AUTH, -15, "authentication or authorisation failed", FATAL, false)                           \
-  X(NOT_CACHED, -16, "not in the cache", FATAL, false)                                           \
-  X(TIMEOUT, -17, "nothing answered in time", REFRESH, true)                                     \
-  X(CANCELLED, -18, "the call was cancelled", FATAL, false)                                      \
-  X(CLOSED, -19, "the connection is closed", FATAL, false)                                       \
+#define KEYROUTE_ERRORS(X)                                                                         \
+  X(INVALID_ARGUMENT, -1, "invalid argument", FATAL, false)                                        \
+  X(TABLE_NOT_FOUND, -2, "table not found", FATAL, false)                                          \
+  X(HOLE, -3, "no region covers the row", REFRESH, true)                                           \
+  X(OVERLAP, -4, "two regions cover the row and neither is newer", REFRESH, true)                  \
+  X(OFFLINE, -5, "only an offline region or a split parent covers the row", KEEP, true)            \
+  X(NO_SERVER, -6, "the region is on no server", KEEP, true)                                       \
+  X(DEAD_SERVER, -7, "the region's server is known dead", REFRESH, true)                           \
+  X(CORRUPT, -8, "a catalog row cannot be believed", REFRESH, true)                                \
+  X(BOOTSTRAP, -9, "the root's location cannot be read", REFRESH, true)                            \
+  X(RESOLVE, -10, "a host name does not resolve", DROP_SERVER, true)                               \
+  X(UNREACHABLE, -11, "a server cannot be reached", DROP_SERVER, true)                             \
+  X(PROTOCOL, -12, "bytes on the wire cannot be believed", DROP_SERVER, true)                      \
+  X(OVERLOADED, -13, "the server asks to wait", KEEP, true)                                        \
+  X(REMOTE, -14, "the server answered with an exception", REFRESH, true)                           \
+  X(AUTH, -15, "authentication or authorisation failed", FATAL, false)                             \
+  X(NOT_CACHED, -16, "not in the cache", FATAL, false)                                             \
+  X(TIMEOUT, -17, "nothing answered in time", REFRESH, true)                                       \
+  X(CANCELLED, -18, "the call was cancelled", FATAL, false)                                        \
+  X(CLOSED, -19, "the connection is closed", FATAL, false)                                         \
   X(NO_MEMORY, -20, "out of memory", FATAL, false)
 
 #define KEYROUTE_ERROR_ENUM(name, number, text, kind, retried) KEYROUTE_E_##name = (number),
@@ -229,21 +229,21 @@ KEYROUTE_EXTERN int keyroute_close(struct keyroute_connection *conn);
 
 /** What one connection has counted since it was opened. Grows at the end. */
 struct keyroute_stats {
-  size_t size;              /* sizeof(struct keyroute_stats), set by the caller */
-  uint64_t hits;            /* answers from the cache */
-  uint64_t misses;          /* lookups that the cache could not answer */
-  uint64_t joins;           /* misses that waited for a scan another lookup had started */
-  uint64_t scans;           /* catalog scans sent, confirming reads included */
-  uint64_t scans_failed;    /* of these, ended by an error */
-  uint64_t registry_reads;  /* reads of the root's location */
-  uint64_t retries;         /* waits before a further try */
-  uint64_t connects;        /* connections made to servers */
-  uint64_t rpcs;            /* requests sent to servers */
-  uint64_t tables;          /* tables in the cache now */
-  uint64_t regions;         /* regions in the cache now */
-  uint64_t evictions;       /* regions that left the cache for any reason */
-  uint64_t pending;         /* calls under way now */
-  uint64_t bytes;           /* memory held by locations and servers now */
+  size_t size;             /* sizeof(struct keyroute_stats), set by the caller */
+  uint64_t hits;           /* answers from the cache */
+  uint64_t misses;         /* lookups that the cache could not answer */
+  uint64_t joins;          /* misses that waited for a scan another lookup had started */
+  uint64_t scans;          /* catalog scans sent, confirming reads included */
+  uint64_t scans_failed;   /* of these, ended by an error */
+  uint64_t registry_reads; /* reads of the root's location */
+  uint64_t retries;        /* waits before a further try */
+  uint64_t connects;       /* connections made to servers */
+  uint64_t rpcs;           /* requests sent to servers */
+  uint64_t tables;         /* tables in the cache now */
+  uint64_t regions;        /* regions in the cache now */
+  uint64_t evictions;      /* regions that left the cache for any reason */
+  uint64_t pending;        /* calls under way now */
+  uint64_t bytes;          /* memory held by locations and servers now */
 };
 
 /** Read the counters. stats->size must be set; only that much is written. Errors: INVALID_ARGUMENT
@@ -345,20 +345,26 @@ struct keyroute_trace;
 /** How a call went. Set size, or use KEYROUTE_DETAIL_INIT, before the first use; give what it holds
  *  back with keyroute_detail_clear. Grows at the end. */
 struct keyroute_detail {
-  size_t size;                 /* sizeof(struct keyroute_detail) */
-  int error;                   /* what the call returned */
-  enum keyroute_source source; /* where the answer came from */
-  bool deadline;               /* the deadline ended the retries */
-  unsigned attempts;           /* tries at the catalog; 0 = answered by the cache */
-  unsigned rpcs;               /* requests sent to servers for this answer */
-  int64_t elapsed_us;          /* from the call to its answer */
-  char server[272];            /* "host:port" last asked, or "" */
-  char message[768];           /* one line that names the thing; "" on success */
+  size_t size;                  /* sizeof(struct keyroute_detail) */
+  int error;                    /* what the call returned */
+  enum keyroute_source source;  /* where the answer came from */
+  bool deadline;                /* the deadline ended the retries */
+  unsigned attempts;            /* tries at the catalog; 0 = answered by the cache */
+  unsigned rpcs;                /* requests sent to servers for this answer */
+  int64_t elapsed_us;           /* from the call to its answer */
+  char server[272];             /* "host:port" last asked, or "" */
+  char message[768];            /* one line that names the thing; "" on success */
   struct keyroute_trace *trace; /* with KEYROUTE_TRACE, else NULL */
 };
 
-#define KEYROUTE_DETAIL_INIT {sizeof(struct keyroute_detail), 0, KEYROUTE_SOURCE_NONE, false, 0, 0, 0, "", "", NULL}
-#define KEYROUTE_CALL_INIT {sizeof(struct keyroute_call), 0, 0, 0}
+#define KEYROUTE_CALL_INIT                                                                         \
+  {                                                                                                \
+    sizeof(struct keyroute_call), 0, 0, 0                                                          \
+  }
+#define KEYROUTE_DETAIL_INIT                                                                       \
+  {                                                                                                \
+    sizeof(struct keyroute_detail), 0, KEYROUTE_SOURCE_NONE, false, 0, 0, 0, "", "", NULL          \
+  }
 
 /** Release what a detail holds and make it as new. NULL is accepted. */
 KEYROUTE_EXTERN void keyroute_detail_clear(struct keyroute_detail *detail);
@@ -399,7 +405,8 @@ KEYROUTE_EXTERN int keyroute_locate(struct keyroute_location **out,
                                     struct keyroute_bytes row, const struct keyroute_call *call,
                                     struct keyroute_detail *detail);
 
-/** Receives the answer of an asynchronous call: on the connection's loop thread, exactly once, never
+/** Receives the answer of an asynchronous call: on the connection's loop thread, exactly once,
+ * never
  *  inside the starting call, under no lock. It may start calls; it may not block or close.
  *  error     0 or KEYROUTE_E_...
  *  location  NULL on error; borrowed for the callback, keep it with keyroute_location_ref

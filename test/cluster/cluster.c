@@ -57,19 +57,22 @@ struct cluster {
 
 static char last_reason[512];
 
-static int64_t now_ms(void) {
+static int64_t now_ms(void)
+{
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static int left_ms(int64_t end) {
+static int left_ms(int64_t end)
+{
   int64_t left = end - now_ms();
   return left > 0 ? (int)left : 0;
 }
 
-__attribute__((format(printf, 2, 3))) static enum cluster_result
-fail(enum cluster_result result, const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static enum cluster_result fail(enum cluster_result result,
+                                                                      const char *format, ...)
+{
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(last_reason, sizeof last_reason, format, arguments);
@@ -78,7 +81,8 @@ fail(enum cluster_result result, const char *format, ...) {
   return result;
 }
 
-static void text_append(struct text *text, const char *data, size_t len) {
+static void text_append(struct text *text, const char *data, size_t len)
+{
   char *grown = realloc(text->data, text->len + len + 1);
   if (grown == NULL) {
     fprintf(stderr, "cluster: out of memory\n");
@@ -92,7 +96,8 @@ static void text_append(struct text *text, const char *data, size_t len) {
   text->data[text->len] = '\0';
 }
 
-static void text_clear(struct text *text) {
+static void text_clear(struct text *text)
+{
   free(text->data);
   text->data = NULL;
   text->len = 0;
@@ -101,7 +106,8 @@ static void text_clear(struct text *text) {
 /* Starting and ending processes. */
 
 /* In the child: from here to exec only what is safe after fork. */
-static void become(char *const argv[], pid_t parent, const int from[3]) {
+static void become(char *const argv[], pid_t parent, const int from[3])
+{
   for (int fd = 0; fd < 3; fd++) {
     if (from[fd] >= 0 && dup2(from[fd], fd) < 0) {
       _exit(127);
@@ -117,7 +123,8 @@ static void become(char *const argv[], pid_t parent, const int from[3]) {
 }
 
 /* from = what the child gets as fds 0, 1 and 2, above 2 each; -1 = what the test has. */
-static pid_t spawn(char *const argv[], const int from[3]) {
+static pid_t spawn(char *const argv[], const int from[3])
+{
   pid_t parent = getpid();
   fflush(NULL);
   pid_t pid = fork();
@@ -131,7 +138,8 @@ static pid_t spawn(char *const argv[], const int from[3]) {
 }
 
 /* A pipe whose ends are above 2, even if the test has closed its standard streams. */
-static int open_pipe(int ends[2]) {
+static int open_pipe(int ends[2])
+{
   int low[2];
   if (pipe2(low, O_CLOEXEC) != 0) {
     return -1;
@@ -144,7 +152,8 @@ static int open_pipe(int ends[2]) {
 }
 
 /* Waits for the end of a process; false if it did not come in time. */
-static bool await_exit(pid_t pid, int *status, int timeout_ms) {
+static bool await_exit(pid_t pid, int *status, int timeout_ms)
+{
   int64_t end = now_ms() + timeout_ms;
   for (;;) {
     pid_t got = waitpid(pid, status, WNOHANG);
@@ -158,7 +167,8 @@ static bool await_exit(pid_t pid, int *status, int timeout_ms) {
   }
 }
 
-static int end_group(pid_t pid) {
+static int end_group(pid_t pid)
+{
   int status = 0;
   kill(-pid, SIGKILL);
   await_exit(pid, &status, KILL_STOP_MS);
@@ -168,7 +178,8 @@ static int end_group(pid_t pid) {
 /* Reading lines. */
 
 /* Appends what can be read now; 1 something came, 0 end of file, -1 time is over or error. */
-static int read_some(int fd, struct text *into, int64_t end) {
+static int read_some(int fd, struct text *into, int64_t end)
+{
   struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
   int ready;
   do {
@@ -190,7 +201,8 @@ static int read_some(int fd, struct text *into, int64_t end) {
 }
 
 /* Takes one line, without its newline, out of what came; as read_some. */
-static int read_line(struct cluster *cluster, struct text *line, int64_t end) {
+static int read_line(struct cluster *cluster, struct text *line, int64_t end)
+{
   struct text *unread = &cluster->unread;
   size_t searched = 0;
   for (;;) {
@@ -216,7 +228,8 @@ static int read_line(struct cluster *cluster, struct text *line, int64_t end) {
 
 /* Preparing: run prepare.sh to its end and keep what it said. */
 
-static void copy_last_line(char *into, size_t size, const struct text *text) {
+static void copy_last_line(char *into, size_t size, const struct text *text)
+{
   size_t end = text->len;
   while (end > 0 && text->data[end - 1] == '\n') {
     end--;
@@ -228,7 +241,8 @@ static void copy_last_line(char *into, size_t size, const struct text *text) {
   snprintf(into, size, "%.*s", (int)(end - start), end > 0 ? text->data + start : "");
 }
 
-static enum cluster_result prepare(const char *folder, const char *version) {
+static enum cluster_result prepare(const char *folder, const char *version)
+{
   char path[4096];
   char reason[400];
   snprintf(path, sizeof path, "%s/prepare.sh", folder);
@@ -270,7 +284,8 @@ static enum cluster_result prepare(const char *folder, const char *version) {
 /* Starting. */
 
 static bool launch(struct cluster *cluster, const char *folder, const char *version,
-                   const struct cluster_options *options) {
+                   const struct cluster_options *options)
+{
   char path[4096];
   snprintf(path, sizeof path, "%s/run.sh", folder);
   const char *words[8];
@@ -303,7 +318,8 @@ static bool launch(struct cluster *cluster, const char *folder, const char *vers
 }
 
 /* Copies the value of " name=value" out of the READY line. */
-static bool copy_field(char *into, size_t size, const char *line, const char *name) {
+static bool copy_field(char *into, size_t size, const char *line, const char *name)
+{
   char key[32];
   snprintf(key, sizeof key, " %s=", name);
   const char *found = strstr(line, key);
@@ -316,7 +332,8 @@ static bool copy_field(char *into, size_t size, const char *line, const char *na
   return len > 0 && len < size;
 }
 
-static bool await_ready(struct cluster *cluster) {
+static bool await_ready(struct cluster *cluster)
+{
   struct text line = {0};
   bool ready = read_line(cluster, &line, now_ms() + READY_MS) > 0 &&
                strncmp(line.data, "READY ", 6) == 0 &&
@@ -327,7 +344,8 @@ static bool await_ready(struct cluster *cluster) {
   return ready;
 }
 
-enum cluster_result cluster_start(struct cluster **out, const struct cluster_options *options) {
+enum cluster_result cluster_start(struct cluster **out, const struct cluster_options *options)
+{
   static const struct cluster_options defaults = {0};
   if (options == NULL) {
     options = &defaults;
@@ -361,11 +379,13 @@ enum cluster_result cluster_start(struct cluster **out, const struct cluster_opt
   return CLUSTER_OK;
 }
 
-const char *cluster_reason(void) {
+const char *cluster_reason(void)
+{
   return last_reason;
 }
 
-void cluster_stop(struct cluster *cluster) {
+void cluster_stop(struct cluster *cluster)
+{
   if (cluster == NULL) {
     return;
   }
@@ -390,7 +410,8 @@ void cluster_stop(struct cluster *cluster) {
 /* Commands. */
 
 /* A broken pipe is an answer like any other here, not a signal that ends the test. */
-static bool write_all(int fd, const struct text *text) {
+static bool write_all(int fd, const struct text *text)
+{
   sigset_t pipe_set;
   sigset_t before;
   sigemptyset(&pipe_set);
@@ -414,7 +435,8 @@ static bool write_all(int fd, const struct text *text) {
 }
 
 /* Reads up to the final line: 0 OK, 1 ERR, -1 none came.  Data lines go to data. */
-static int read_answer(struct cluster *cluster, struct text *data) {
+static int read_answer(struct cluster *cluster, struct text *data)
+{
   int64_t end = now_ms() + cluster->deadline_ms;
   struct text line = {0};
   int result = -1;
@@ -434,7 +456,8 @@ static int read_answer(struct cluster *cluster, struct text *data) {
   return result;
 }
 
-int cluster_command(struct cluster *cluster, char **reply, const char *format, ...) {
+int cluster_command(struct cluster *cluster, char **reply, const char *format, ...)
+{
   va_list arguments;
   va_start(arguments, format);
   char *command = NULL;
@@ -466,26 +489,32 @@ int cluster_command(struct cluster *cluster, char **reply, const char *format, .
   return result;
 }
 
-const char *cluster_answer(const struct cluster *cluster) {
+const char *cluster_answer(const struct cluster *cluster)
+{
   return cluster->answer.data;
 }
 
-void cluster_set_deadline(struct cluster *cluster, int deadline_ms) {
+void cluster_set_deadline(struct cluster *cluster, int deadline_ms)
+{
   cluster->deadline_ms = deadline_ms;
 }
 
-const char *cluster_zookeeper(const struct cluster *cluster) {
+const char *cluster_zookeeper(const struct cluster *cluster)
+{
   return cluster->zookeeper;
 }
 
-const char *cluster_parent(const struct cluster *cluster) {
+const char *cluster_parent(const struct cluster *cluster)
+{
   return cluster->parent;
 }
 
-const char *cluster_version(const struct cluster *cluster) {
+const char *cluster_version(const struct cluster *cluster)
+{
   return cluster->version;
 }
 
-pid_t cluster_pid(const struct cluster *cluster) {
+pid_t cluster_pid(const struct cluster *cluster)
+{
   return cluster->pid;
 }

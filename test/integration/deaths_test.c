@@ -42,8 +42,8 @@ static void *ask(void *arg)
 
     call.deadline_ms = DEADLINE_MS;
     call.flags = rand_r(&seed) % 2 == 0 ? KEYROUTE_REFRESH : 0;
-    int error = keyroute_locate(&location, conn, "d", (struct keyroute_bytes){&row, 1}, &call,
-                                &detail);
+    int error =
+        keyroute_locate(&location, conn, "d", (struct keyroute_bytes){&row, 1}, &call, &detail);
 
     atomic_fetch_add(&asked, 1);
     if (error != 0) {
@@ -80,8 +80,8 @@ static void compare(void)
     struct real_answer ours;
 
     call.flags = KEYROUTE_REFRESH;
-    ck_assert_msg(keyroute_locate(&location, conn, "d",
-                                  (struct keyroute_bytes){rows[i].key, 1}, &call, &detail) == 0,
+    ck_assert_msg(keyroute_locate(&location, conn, "d", (struct keyroute_bytes){rows[i].key, 1},
+                                  &call, &detail) == 0,
                   "%s", detail.message);
     real_describe(&ours, location, 0);
     ck_assert_str_eq(real_difference(&ours, &theirs[i]), "");

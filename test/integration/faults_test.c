@@ -1,7 +1,8 @@
 /*
  * What goes wrong before and around a lookup, against real servers: every one must end within its
  * deadline, with the right code, in one line that names the thing; opening never blocks, closing
- * stays within its bound. Names that take long to resolve are made by a getaddrinfo of this program.
+ * stays within its bound. Names that take long to resolve are made by a getaddrinfo of this
+ * program.
  */
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -48,7 +49,7 @@ static double now_ms(void)
   return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
-/* A lookup of table/row with one deadline, on a connection of its own to an ensemble and a parent. */
+/* A lookup with a deadline, on a connection of its own to an ensemble and a parent. */
 struct attempt {
   int error;
   struct keyroute_detail detail;
@@ -73,8 +74,8 @@ static struct attempt attempt(const char *ensemble, const char *parent, const ch
   double opened = now_ms();
 
   call.deadline_ms = deadline_ms;
-  attempt.error = keyroute_locate(&location, conn, table, keyroute_string("a"), &call,
-                                  &attempt.detail);
+  attempt.error =
+      keyroute_locate(&location, conn, table, keyroute_string("a"), &call, &attempt.detail);
   double answered = now_ms();
 
   attempt.took_ms = answered - opened;
@@ -87,8 +88,7 @@ static struct attempt attempt(const char *ensemble, const char *parent, const ch
   slowest_close_ms = closed - answered > slowest_close_ms ? closed - answered : slowest_close_ms;
   ck_assert_msg(opened - began < OPEN_MS, "open took %.1f ms", opened - began);
   ck_assert_msg(closed - answered < CLOSE_MS + SLACK_MS, "close took %.1f ms", closed - answered);
-  ck_assert_msg(attempt.took_ms < deadline_ms + SLACK_MS, "the call took %.1f ms",
-                attempt.took_ms);
+  ck_assert_msg(attempt.took_ms < deadline_ms + SLACK_MS, "the call took %.1f ms", attempt.took_ms);
   printf("  %s in %.0f ms: %s\n", keyroute_errname(attempt.error), attempt.took_ms,
          attempt.detail.message);
   return attempt;
@@ -178,8 +178,7 @@ END_TEST
 
 START_TEST(test_faults__name_that_does_not_resolve_is_named)
 {
-  expect(attempt("nosuch.invalid:2181", "/hbase", "t", 1000), KEYROUTE_E_RESOLVE,
-         "nosuch.invalid");
+  expect(attempt("nosuch.invalid:2181", "/hbase", "t", 1000), KEYROUTE_E_RESOLVE, "nosuch.invalid");
 }
 END_TEST
 

@@ -65,7 +65,10 @@ struct key {
   const char *data;
   size_t len;
 };
-#define KEY(text) {text, sizeof(text) - 1}
+#define KEY(text)                                                                                  \
+  {                                                                                                \
+    text, sizeof(text) - 1                                                                         \
+  }
 
 static void create(const char *table, const char *options, const struct key *splits, size_t count)
 {
@@ -108,8 +111,9 @@ static void create_random(const char *table)
 static void create_tables(void)
 {
   static const struct key plain[] = {KEY("g"), KEY("p")};
-  static const struct key commas[] = {KEY(",") , KEY("a,b"), KEY("a,b,"), KEY("c,,"), KEY("c,,,1")};
-  static const struct key low[] = {KEY("\0"), KEY("\0\0"), KEY("\1"), KEY("!a"), KEY("+"), KEY("-")};
+  static const struct key commas[] = {KEY(","), KEY("a,b"), KEY("a,b,"), KEY("c,,"), KEY("c,,,1")};
+  static const struct key low[] = {KEY("\0"), KEY("\0\0"), KEY("\1"),
+                                   KEY("!a"), KEY("+"),    KEY("-")};
   static const struct key high[] = {KEY("\x7f"), KEY("\x80"), KEY("\xfe\xff"), KEY("\xff"),
                                     KEY("\xff\xff\xff")};
   static const struct key foo[] = {KEY("foo")};
@@ -160,8 +164,8 @@ static size_t count_differences(struct keyroute_connection *conn, unsigned flags
     const char *difference = real_difference(&ours, &theirs[i]);
 
     if (difference[0] != '\0' || (error != 0 && error != KEYROUTE_E_TABLE_NOT_FOUND)) {
-      fprintf(stderr, "%s %s: %s %s\n", rows[i].table,
-              real_key_text(key, rows[i].key, rows[i].len), difference, detail.message);
+      fprintf(stderr, "%s %s: %s %s\n", rows[i].table, real_key_text(key, rows[i].key, rows[i].len),
+              difference, detail.message);
       differences++;
     }
     keyroute_location_release(location);
@@ -244,8 +248,8 @@ START_TEST(test_hbase__replicas_equal_the_java_clients)
 
   ck_assert_int_eq(cluster_command(real_cluster, &reply, "oracle-replicas replicated h"), 0);
   call.replica = 2;
-  ck_assert_int_eq(keyroute_locate(&location, conn, "replicated", keyroute_string("h"), &call, NULL),
-                   0);
+  ck_assert_int_eq(
+      keyroute_locate(&location, conn, "replicated", keyroute_string("h"), &call, NULL), 0);
   ck_assert_int_eq(keyroute_location_replica_count(location), 3);
   for (int replica = 0; replica < 3; replica++) {
     char name[256], expected[512];
@@ -272,7 +276,8 @@ START_TEST(test_hbase__neighbours_and_the_catalog_itself_are_found)
 
   before.flags = KEYROUTE_BEFORE;
   after.flags = KEYROUTE_AFTER;
-  ck_assert_int_eq(keyroute_locate(&location, conn, "ns:t", keyroute_string("p"), &before, NULL), 0);
+  ck_assert_int_eq(keyroute_locate(&location, conn, "ns:t", keyroute_string("p"), &before, NULL),
+                   0);
   ck_assert_uint_eq(keyroute_location_end_key(location).len, 1);
   ck_assert_int_eq(*(const char *)keyroute_location_start_key(location).data, 'g');
   keyroute_location_release(location);

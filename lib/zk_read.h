@@ -1,0 +1,70 @@
+#ifndef KR_ZK_READ_H
+#define KR_ZK_READ_H
+
+#include "lib/registry.h"
+#include "lib/settings.h"
+#include "lib/zk_session.h"
+
+/* Which znodes tell where the root is: full paths, chroot included. */
+struct kr_zk_paths {
+  char *parent;
+  char *znode;
+  char *place;            /* the znode as messages call it */
+  const char *meta_znode; /* its name below the parent; the settings' */
+};
+
+/* False = out of memory; clear it also then. */
+bool kr_zk_paths_init(struct kr_zk_paths *paths, struct kr_mem *mem,
+                      const struct kr_settings *settings);
+void kr_zk_paths_clear(struct kr_zk_paths *paths, struct kr_mem *mem);
+
+/* What one read has asked and heard. Embedded in what its owner keeps for each read; all but number
+ * is zk_read.c's. */
+struct kr_zk_read {
+  struct kr_mem *mem; /* this and paths are the owner's */
+  const struct kr_zk_paths *paths;
+  uint64_t number;               /* its replies carry it */
+  struct kr_zk_session *session; /* asked in this round, NULL = none */
+  unsigned round;
+  unsigned pending; /* requests out */
+  unsigned flickers;
+  bool heard;                  /* a reply has come in this round */
+  bool no_parent;              /* as the list of children said */
+  struct kr_zk_reply *replies; /* of this round, by role */
+  struct kr_failure failure;   /* why there is no answer, code 0 = not known yet */
+};
+
+enum kr_zk_progress {
+  KR_ZK_READ_GOES_ON,
+  KR_ZK_READ_ANSWERED,
+  KR_ZK_READ_FAILED, /* kr_zk_read_explain says why */
+  KR_ZK_READ_LOST    /* the connection went: begin again */
+};
+
+/* mem and paths are borrowed until reset. */
+void kr_zk_read_init(struct kr_zk_read *read, struct kr_mem *mem, const struct kr_zk_paths *paths,
+                     uint64_t number);
+
+/* Begin a round: send the first requests. False = out of memory; reset it then. */
+bool kr_zk_read_begin(struct kr_zk_read *read, struct kr_zk_session *session);
+
+/* A round is under way. */
+bool kr_zk_read_begun(const struct kr_zk_read *read);
+
+/* Whether a reply with the read's number is to a request of the round under way. */
+bool kr_zk_read_awaits(const struct kr_zk_read *read, const struct kr_zk_reply *reply);
+
+/* Take in a reply it awaits, which becomes the read's own, and send what follows from it. */
+enum kr_zk_progress kr_zk_read_hear(struct kr_zk_read *read, struct kr_zk_reply *reply);
+
+/* Of a read that is answered: its values in the order of replicas, which point into the read.
+ * Release with kr_free. NULL = out of memory. */
+struct kr_root_value *kr_zk_read_values(const struct kr_zk_read *read, size_t *count);
+
+/* What is known of why there is no answer; false = nothing. At any time. */
+bool kr_zk_read_explain(const struct kr_zk_read *read, struct kr_failure *failure);
+
+/* Forget the round; the next one may be begun. */
+void kr_zk_read_reset(struct kr_zk_read *read);
+
+#endif

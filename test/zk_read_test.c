@@ -1,0 +1,317 @@
+/*
+ * What one read asks of ZooKeeper and makes of the replies, without ZooKeeper.
+ *
+ * zk_session.c's requests are defined here: they are kept until the test replies to them.
+ */
+#include "lib/zk_read.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SESSION ((struct kr_zk_session *)&requests)
+
+static struct kr_zk_reply *requests[128]; /* those out, the oldest first */
+static int sent;                          /* in all */
+static int taken;
+static struct kr_mem *mem;
+static struct kr_zk_paths paths;
+static struct kr_zk_read read;
+
+struct kr_zk_reply *kr_zk_reply_new(const struct kr_zk_session *session, enum kr_zk_request request,
+                                    const char *path)
+{
+  struct kr_zk_reply *reply = calloc(1, sizeof(*reply) + strlen(path) + 1);
+
+  ck_assert_ptr_eq(session, SESSION);
+  reply->request = request;
+  memcpy(reply->path, path, strlen(path) + 1);
+  return reply;
+}
+
+void kr_zk_reply_free(struct kr_zk_reply *reply)
+{
+  free(reply->data);
+  free(reply);
+}
+
+void kr_zk_session_send(struct kr_zk_session *session, struct kr_zk_reply *reply)
+{
+  (void)session;
+  requests[sent++] = reply;
+}
+
+static void setup(void)
+{
+  struct kr_settings settings = {
+      .chroot = (char[]){""}, .parent = (char[]){"/hbase"}, .meta_znode = (char[]){"meta"}};
+
+  mem = kr_mem_new(NULL);
+  ck_assert(kr_zk_paths_init(&paths, mem, &settings));
+  paths.meta_znode = "meta";
+  kr_zk_read_init(&read, mem, &paths, 7);
+  ck_assert(kr_zk_read_begin(&read, SESSION));
+}
+
+static void teardown(void)
+{
+  kr_zk_read_reset(&read);
+  while (taken < sent) {
+    kr_zk_reply_free(requests[taken++]);
+  }
+  kr_zk_paths_clear(&paths, mem);
+  kr_mem_unref(mem);
+}
+
+/* Reply to the oldest request, which must be for this path. */
+static enum kr_zk_progress reply(const char *path, enum kr_zk_result result, const char *data,
+                                 size_t len)
+{
+  ck_assert_int_lt(taken, sent);
+  struct kr_zk_reply *reply = requests[taken++];
+
+  ck_assert_str_eq(reply->path, path);
+  ck_assert(kr_zk_read_awaits(&read, reply));
+  reply->result = result;
+  reply->text = "refused";
+  if (len > 0) {
+    reply->data = malloc(len);
+    memcpy(reply->data, data, len);
+    reply->len = len;
+  }
+  return kr_zk_read_hear(&read, reply);
+}
+
+static enum kr_zk_progress reply_value(const char *path, const char *value)
+{
+  return reply(path, KR_ZK_OK, value, strlen(value));
+}
+
+static enum kr_zk_progress reply_absent(const char *path)
+{
+  return reply(path, KR_ZK_NO_NODE, NULL, 0);
+}
+
+static void expect_why(int code, const char *message)
+{
+  struct kr_failure failure;
+
+  ck_assert(kr_zk_read_explain(&read, &failure));
+  ck_assert_int_eq(failure.code, code);
+  ck_assert_str_eq(failure.message, message);
+}
+
+START_TEST(test_zk_read__values_come_in_the_order_of_replicas)
+{
+  static const char names[] = "meta-10\0meta-2\0meta\0meta-x\0other\0meta-0";
+  size_t count = 0;
+
+  reply("/hbase", KR_ZK_OK, names, sizeof(names));
+  reply_value("/hbase/meta", "a");
+  reply_value("/hbase/meta-10", "c");
+  enum kr_zk_progress progress = reply_value("/hbase/meta-2", "b");
+  struct kr_root_value *values = kr_zk_read_values(&read, &count);
+
+  ck_assert_int_eq(progress, KR_ZK_READ_ANSWERED);
+  ck_assert_uint_eq(count, 3);
+  ck_assert_int_eq(values[0].replica, 0);
+  ck_assert_int_eq(values[1].replica, 2);
+  ck_assert_int_eq(values[2].replica, 10);
+  ck_assert_mem_eq(values[1].data.data, "b", 1);
+  kr_free(mem, values);
+}
+END_TEST
+
+START_TEST(test_zk_read__a_replica_that_is_refused_or_empty_is_left_out)
+{
+  static const char names[] = "meta-1\0meta-2";
+  size_t count = 0;
+
+  reply("/hbase", KR_ZK_OK, names, sizeof(names));
+  reply_value("/hbase/meta", "a");
+  reply("/hbase/meta-1", KR_ZK_NOT_ALLOWED, NULL, 0);
+  enum kr_zk_progress progress = reply_value("/hbase/meta-2", "");
+  struct kr_root_value *values = kr_zk_read_values(&read, &count);
+
+  ck_assert_int_eq(progress, KR_ZK_READ_ANSWERED);
+  ck_assert_uint_eq(count, 1);
+  kr_free(mem, values);
+}
+END_TEST
+
+START_TEST(test_zk_read__an_unreadable_primary_fails_with_its_reason)
+{
+  reply("/hbase", KR_ZK_NOT_ALLOWED, NULL, 0);
+
+  enum kr_zk_progress progress = reply("/hbase/meta", KR_ZK_NOT_ALLOWED, NULL, 0);
+
+  ck_assert_int_eq(progress, KR_ZK_READ_FAILED);
+  expect_why(KEYROUTE_E_AUTH, "ZooKeeper does not let us read znode /hbase/meta: refused");
+}
+END_TEST
+
+START_TEST(test_zk_read__a_missing_znode_is_awaited_and_named)
+{
+  reply("/hbase", KR_ZK_OK, NULL, 0);
+  reply_absent("/hbase/meta");
+  enum kr_zk_request request = requests[taken]->request;
+
+  enum kr_zk_progress progress = reply_absent("/hbase/meta");
+
+  ck_assert_int_eq(request, KR_ZK_AWAIT);
+  ck_assert_int_eq(progress, KR_ZK_READ_FAILED);
+  expect_why(KEYROUTE_E_BOOTSTRAP, "no such znode /hbase/meta");
+}
+END_TEST
+
+START_TEST(test_zk_read__a_znode_that_comes_and_goes_ends_the_read)
+{
+  enum kr_zk_progress progress = KR_ZK_READ_GOES_ON;
+  reply("/hbase", KR_ZK_OK, NULL, 0);
+
+  for (int i = 0; progress == KR_ZK_READ_GOES_ON; i++) {
+    ck_assert_int_lt(i, 10);
+    reply_absent("/hbase/meta");
+    progress = reply("/hbase/meta", KR_ZK_OK, NULL, 0);
+  }
+
+  ck_assert_int_eq(progress, KR_ZK_READ_FAILED);
+  expect_why(KEYROUTE_E_BOOTSTRAP, "znode /hbase/meta comes and goes");
+}
+END_TEST
+
+/* Up to the list of what stands next to the parent. */
+static void reply_no_parent(void)
+{
+  reply_absent("/hbase");
+  reply_absent("/hbase/meta");
+  reply_absent("/hbase/meta");
+}
+
+START_TEST(test_zk_read__the_hint_names_one_and_asks_those_of_hbase_first)
+{
+  static const char names[] = "a\0zookeeper\0hbase2";
+  reply_no_parent();
+  reply("/", KR_ZK_OK, names, sizeof(names));
+
+  reply("/hbase2/meta", KR_ZK_OK, NULL, 0);
+  enum kr_zk_progress progress = reply_absent("/a/meta");
+
+  ck_assert_int_eq(progress, KR_ZK_READ_FAILED);
+  expect_why(KEYROUTE_E_BOOTSTRAP, "no such parent /hbase; a meta stands below /hbase2");
+}
+END_TEST
+
+START_TEST(test_zk_read__the_hint_names_three_and_counts_the_rest)
+{
+  static const char *const hints[] = {
+      "no such parent /hbase; a meta stands below /a",
+      "no such parent /hbase; a meta stands below /a and /b",
+      "no such parent /hbase; a meta stands below /a, /b and /\\x01",
+      "no such parent /hbase; a meta stands below /a, /b, /\\x01 and 1 other",
+      "no such parent /hbase; a meta stands below /a, /b, /\\x01 and 2 others",
+  };
+  static const char names[] = "a\0b\0\1\0d\0e";
+  static const char *const replies[] = {"/a/meta", "/b/meta", "/\1/meta", "/d/meta", "/e/meta"};
+  reply_no_parent();
+  expect_why(KEYROUTE_E_BOOTSTRAP, "no such parent /hbase");
+  reply("/", KR_ZK_OK, names, sizeof(names));
+
+  for (int i = 0; i < 5; i++) {
+    enum kr_zk_progress progress = reply(replies[i], KR_ZK_OK, NULL, 0);
+
+    ck_assert_int_eq(progress, i < 4 ? KR_ZK_READ_GOES_ON : KR_ZK_READ_FAILED);
+    expect_why(KEYROUTE_E_BOOTSTRAP, hints[i]);
+  }
+}
+END_TEST
+
+START_TEST(test_zk_read__a_long_hint_is_cut_to_the_message)
+{
+  static char names[16 * 401];
+  char path[512];
+  for (int i = 0; i < 16; i++) {
+    memset(names + i * 401, 'a' + i, 400);
+  }
+  reply_no_parent();
+  reply("/", KR_ZK_OK, names, sizeof(names));
+
+  for (int i = 0; i < 16; i++) {
+    snprintf(path, sizeof(path), "/%.400s/meta", names + i * 401);
+    reply(path, KR_ZK_OK, NULL, 0);
+  }
+
+  struct kr_failure failure;
+  ck_assert(kr_zk_read_explain(&read, &failure));
+  ck_assert_ptr_nonnull(strstr(failure.message, "... and 13 others"));
+}
+END_TEST
+
+START_TEST(test_zk_read__a_lost_request_ends_the_round)
+{
+  struct kr_failure failure;
+  reply_absent("/hbase");
+
+  enum kr_zk_progress progress = reply("/hbase/meta", KR_ZK_LOST, NULL, 0);
+  bool begun = kr_zk_read_begun(&read);
+  bool explained = kr_zk_read_explain(&read, &failure);
+  ck_assert(kr_zk_read_begin(&read, SESSION));
+  struct kr_zk_reply old = {.read = 7, .round = 0};
+
+  ck_assert_int_eq(progress, KR_ZK_READ_LOST);
+  ck_assert(!begun);
+  ck_assert(!explained);
+  ck_assert(!kr_zk_read_awaits(&read, &old));
+  ck_assert(kr_zk_read_awaits(&read, requests[taken]));
+}
+END_TEST
+
+START_TEST(test_zk_read__a_reply_short_of_memory_fails_the_read)
+{
+  enum kr_zk_progress progress = reply("/hbase", KR_ZK_SHORT_OF_MEMORY, NULL, 0);
+
+  ck_assert_int_eq(progress, KR_ZK_READ_FAILED);
+  expect_why(KEYROUTE_E_NO_MEMORY, "out of memory");
+}
+END_TEST
+
+START_TEST(test_zk_read__paths_join_chroot_parent_and_znode)
+{
+  struct kr_zk_paths made;
+  struct kr_settings settings = {
+      .chroot = (char[]){"/prod"}, .parent = (char[]){"/"}, .meta_znode = (char[]){"meta"}};
+
+  ck_assert(kr_zk_paths_init(&made, mem, &settings));
+
+  ck_assert_str_eq(made.parent, "/prod");
+  ck_assert_str_eq(made.znode, "/prod/meta");
+  ck_assert_str_eq(made.place, "znode /prod/meta");
+  kr_zk_paths_clear(&made, mem);
+}
+END_TEST
+
+int main(void)
+{
+  Suite *suite = suite_create("zk_read");
+  TCase *all = tcase_create("zk_read");
+  SRunner *runner = srunner_create(suite);
+
+  tcase_add_checked_fixture(all, setup, teardown);
+  tcase_add_test(all, test_zk_read__values_come_in_the_order_of_replicas);
+  tcase_add_test(all, test_zk_read__a_replica_that_is_refused_or_empty_is_left_out);
+  tcase_add_test(all, test_zk_read__an_unreadable_primary_fails_with_its_reason);
+  tcase_add_test(all, test_zk_read__a_missing_znode_is_awaited_and_named);
+  tcase_add_test(all, test_zk_read__a_znode_that_comes_and_goes_ends_the_read);
+  tcase_add_test(all, test_zk_read__the_hint_names_one_and_asks_those_of_hbase_first);
+  tcase_add_test(all, test_zk_read__the_hint_names_three_and_counts_the_rest);
+  tcase_add_test(all, test_zk_read__a_long_hint_is_cut_to_the_message);
+  tcase_add_test(all, test_zk_read__a_lost_request_ends_the_round);
+  tcase_add_test(all, test_zk_read__a_reply_short_of_memory_fails_the_read);
+  tcase_add_test(all, test_zk_read__paths_join_chroot_parent_and_znode);
+  suite_add_tcase(suite, all);
+  srunner_run_all(runner, CK_ENV);
+  int failed = srunner_ntests_failed(runner);
+  srunner_free(runner);
+  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
