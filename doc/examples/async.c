@@ -27,8 +27,8 @@ int main(void)
   }
   call.deadline_ms = 2000;
   for (size_t i = 0; i < 3; i++) {
-    int error = keyroute_locate_async(NULL, conn, "Table2", keyroute_string(rows[i]), &call, answer,
-                                      rows[i]);
+    int error = keyroute_locate_async(NULL, conn, "Table2", keyroute_string(rows[i]), &call,
+                                      answer, rows[i]);
 
     if (error != 0) {
       fprintf(stderr, "%s: %s\n", rows[i], keyroute_strerror(error));

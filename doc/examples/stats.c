@@ -17,8 +17,8 @@ int main(void)
     }
   }
   keyroute_stats(conn, &stats);
-  printf("%" PRIu64 " hits, %" PRIu64 " misses, %" PRIu64 " requests\n", stats.hits, stats.misses,
-         stats.rpcs);
+  printf("%" PRIu64 " hits, %" PRIu64 " misses, %" PRIu64 " requests\n", stats.hits,
+         stats.misses, stats.rpcs);
   keyroute_close(conn);
   return 0;
 }
