@@ -5,7 +5,7 @@
 #   test/run.sh unit         one part: unit, address, thread, hbase, valgrind, dist (several may be named)
 #
 #   unit      the tests that need no cluster, as built by default
-#   address   the same under the address and undefined-behaviour sanitizers
+#   address   the same under the address and undefined-behaviour sanitizers, and servers that die
 #   thread    the same under the thread sanitizer
 #   hbase     against real HBase 2.6.3 and 2.4.18 (Java, jars from the package registry)
 #   valgrind  the command under valgrind, on a real HBase
@@ -99,6 +99,7 @@ part_address() {
   build build-address --enable-werror --enable-sanitizer=address --disable-shared CFLAGS="-O1 -g"
   export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0
   unit_tests build-address " (address)"
+  run "deaths_test (address), HBase 2.6.3" build-address build-address/test/integration/deaths_test
   for bug in use-after-free overflow leak undefined; do
     run_seeded "seeded $bug" build-address build-address/test/seeded "$bug"
   done
@@ -110,6 +111,7 @@ part_thread() {
   build build-thread --enable-werror --enable-sanitizer=thread --disable-shared CFLAGS="-O1 -g"
   export TSAN_OPTIONS="halt_on_error=0 exitcode=66"
   unit_tests build-thread " (thread)"
+  run "deaths_test (thread), HBase 2.6.3" build-thread build-thread/test/integration/deaths_test
   run_seeded "seeded race" build-thread build-thread/test/seeded race
   unset TSAN_OPTIONS
 }

@@ -295,6 +295,28 @@ START_TEST(test_hbase__neighbours_and_the_catalog_itself_are_found)
 }
 END_TEST
 
+START_TEST(test_hbase__row_longer_than_a_catalog_key_may_be_is_found)
+{
+  struct keyroute_connection *conn = real_open(NULL);
+  struct keyroute_call before = KEYROUTE_CALL_INIT;
+  struct keyroute_location *location;
+  static char row[40000]; /* a server refuses row keys over 32767 bytes */
+
+  before.flags = KEYROUTE_BEFORE;
+  memset(row, 'h', sizeof(row));
+  for (int i = 0; i < 2; i++) {
+    ck_assert_int_eq(keyroute_locate(&location, conn, "ns:t",
+                                     (struct keyroute_bytes){row, sizeof(row)},
+                                     i == 0 ? NULL : &before, NULL),
+                     0);
+    ck_assert_int_eq(*(const char *)keyroute_location_start_key(location).data, 'g');
+    keyroute_location_release(location);
+    ck_assert_int_eq(keyroute_clear_all(conn), 0);
+  }
+  keyroute_close(conn);
+}
+END_TEST
+
 int main(void)
 {
   const char *given = getenv("KEYROUTE_SEED");
@@ -307,6 +329,7 @@ int main(void)
   tcase_add_test(cases, test_hbase__answers_equal_the_java_clients);
   tcase_add_test(cases, test_hbase__replicas_equal_the_java_clients);
   tcase_add_test(cases, test_hbase__neighbours_and_the_catalog_itself_are_found);
+  tcase_add_test(cases, test_hbase__row_longer_than_a_catalog_key_may_be_is_found);
   suite_add_tcase(suite, cases);
   return real_run(suite, false, 600);
 }
