@@ -145,19 +145,9 @@ void kr_buf_u8(struct kr_buf *buf, uint8_t value)
   write_big_endian(buf, value, 1);
 }
 
-void kr_buf_u16(struct kr_buf *buf, uint16_t value)
-{
-  write_big_endian(buf, value, 2);
-}
-
 void kr_buf_u32(struct kr_buf *buf, uint32_t value)
 {
   write_big_endian(buf, value, 4);
-}
-
-void kr_buf_u64(struct kr_buf *buf, uint64_t value)
-{
-  write_big_endian(buf, value, 8);
 }
 
 void kr_buf_varint(struct kr_buf *buf, uint64_t value)

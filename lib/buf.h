@@ -35,9 +35,7 @@ void kr_buf_init(struct kr_buf *buf, struct kr_mem *mem);
 void kr_buf_clear(struct kr_buf *buf);                  /* release the memory */
 uint8_t *kr_buf_extend(struct kr_buf *buf, size_t len); /* room for len bytes, or NULL */
 void kr_buf_u8(struct kr_buf *buf, uint8_t value);
-void kr_buf_u16(struct kr_buf *buf, uint16_t value);
 void kr_buf_u32(struct kr_buf *buf, uint32_t value);
-void kr_buf_u64(struct kr_buf *buf, uint64_t value);
 void kr_buf_varint(struct kr_buf *buf, uint64_t value);
 void kr_buf_bytes(struct kr_buf *buf, struct keyroute_bytes bytes);
 void kr_buf_text(struct kr_buf *buf, const char *text);

@@ -1,5 +1,5 @@
 /*
- * Runs of bytes: their order, and how they are written for people.
+ * Runs of bytes: their order, how they are written for people, and the numbers in them.
  *
  * Rows, start keys and region names may hold any byte, so none of them ever reaches a terminal, a
  * log or a message as it is: everything that prints goes through keyroute_escape, whose output is
@@ -120,6 +120,24 @@ int keyroute_unescape(void *out, size_t *out_len, const char *text)
   }
   *out_len = written;
   return 0;
+}
+
+size_t kr_bytes_number(int64_t *out, struct keyroute_bytes text, int64_t max)
+{
+  const char *data = text.data;
+  int64_t number = 0;
+  size_t len = 0;
+
+  for (; len < text.len && data[len] >= '0' && data[len] <= '9'; len++) {
+    int digit = data[len] - '0';
+
+    if (number > (max - digit) / 10) {
+      return 0;
+    }
+    number = number * 10 + digit;
+  }
+  *out = number;
+  return len;
 }
 
 char *kr_bytes_print(char *out, size_t size, struct keyroute_bytes bytes)

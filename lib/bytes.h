@@ -12,8 +12,12 @@ static inline struct keyroute_bytes kr_bytes(const void *data, size_t len)
   return (struct keyroute_bytes){data, len};
 }
 
-/* For messages: the escaped bytes, cut after max_len characters of text with "..." behind. out has
- * size bytes of room, NUL included; size >= 8. Returns out. */
+/* Read the decimal number at the front of a text. Returns how many digits it has; 0 if there is
+ * none, or it is above max. */
+size_t kr_bytes_number(int64_t *out, struct keyroute_bytes text, int64_t max);
+
+/* For messages: the escaped bytes, and where they do not fit as many as do with "..." behind. out
+ * has size bytes of room, NUL included; size >= 8. Returns out. */
 char *kr_bytes_print(char *out, size_t size, struct keyroute_bytes bytes);
 
 #endif

@@ -66,7 +66,7 @@ struct kr_cache {
   uint64_t now;               /* logical time; loop thread */
   atomic_uint_fast64_t epoch; /* grows when something is retired from outside */
   pthread_mutex_t tables_lock;
-  atomic_size_t tables, regions, bytes;
+  atomic_size_t tables, regions, bytes; /* relaxed: figures for people, which order nothing */
   _Atomic(struct shard *) shards[SHARDS];
 };
 
@@ -103,7 +103,7 @@ static void shard_free(struct shard *shard)
 
     HASH_CLEAR(hh, shard->by_name);
     kr_free(mem, shard);
-    kr_mem_unref(mem);
+    kr_mem_release(mem);
   }
 }
 
@@ -144,7 +144,7 @@ static struct shard *shard_copy(struct kr_mem *mem, const struct shard *old,
   return shard;
 }
 
-/* Publish a shard in place of another. tables_lock is held. */
+/* Publish a shard in place of another. tables_lock is held, under which shards are read relaxed. */
 static void shard_publish(_Atomic(struct shard *) *place, struct shard *shard)
 {
   struct shard *old = atomic_load_explicit(place, memory_order_relaxed);
@@ -179,7 +179,7 @@ static void table_free(struct keyroute_table *table)
 
   kr_skiplist_free(table->regions);
   kr_free(mem, table);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
 }
 
 static void table_free_deferred(struct kr_rcu_head *head)
@@ -427,7 +427,7 @@ static void merge_replicas(struct keyroute_location *fresh, const struct keyrout
 
     if (known->replicas[i].server != NULL && !is_later &&
         known->replicas[i].seqnum > fresh->replicas[i].seqnum) {
-      kr_server_unref(fresh->replicas[i].server);
+      kr_server_release(fresh->replicas[i].server);
       fresh->replicas[i] = known->replicas[i];
       kr_server_ref(fresh->replicas[i].server);
     }
@@ -608,6 +608,7 @@ static void sweep_table(struct kr_cache *cache, struct keyroute_table *table)
  * look at the shard it finds: it holds a read section, so that the shard and its tables stay. */
 static void sweep_shard(struct kr_cache *cache, _Atomic(struct shard *) *place)
 {
+  /* Acquire: pairs with shard_publish. */
   struct shard *shard = atomic_load_explicit(place, memory_order_acquire);
 
   for (size_t i = 0; shard != NULL && i < shard->count; i++) {

@@ -11,12 +11,12 @@ struct kr_cache;
 /* A table of the cache; the public handle is this object. Counted: by handles and by lookups. */
 struct keyroute_table;
 
-struct kr_cache *kr_cache_new(struct kr_mem *mem, struct kr_stats *stats);
-/* No readers, lookups or handles any more. */
-void kr_cache_free(struct kr_cache *cache);
+struct kr_cache *kr_cache_new(struct kr_mem *mem,
+                              struct kr_stats *stats); /* NULL = out of memory */
+void kr_cache_free(struct kr_cache *cache);            /* no readers, lookups or handles any more */
 
 /* The table of that canonical name, made if it is new; a count is the caller's. Any thread. NULL =
- * out of memory. owner is what kr_table_owner gives back. */
+ * out of memory. */
 struct keyroute_table *kr_cache_table(struct kr_cache *cache, struct keyroute_bytes name);
 
 /* The same without making one and without a count; NULL = not there. Reader. */

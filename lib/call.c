@@ -3,7 +3,7 @@
  *
  *   caller's thread   kr_call_start: copy what is asked, count the table, post
  *   loop              begin: give the call its number, start its lookup
- *   loop              lookup_done: make the detail, run the callback, free everything
+ *   loop              lookup_done, finish: make the detail, run the callback, free everything
  *
  *  1. The callback runs exactly once, on the loop, outside every lock, never inside kr_call_start.
  *  2. A call belongs to the loop from the moment it is posted. Cancelling goes by number, so that a
@@ -16,10 +16,8 @@
 #include "lib/bytes.h"
 #include "lib/clock.h"
 #include "lib/hash.h"
-#include "lib/server.h"
+#include "lib/latch.h"
 
-#include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 
 struct kr_call {
@@ -68,23 +66,30 @@ static void make_detail(struct kr_call *call)
   lookup->trace = NULL;
 }
 
+/* Tell whoever asked, and free the call. */
+static void finish(struct kr_call *call)
+{
+  make_detail(call);
+  /* Before the callback: whoever learns of the answer finds the call no longer counted. Release,
+   * with the acquire in keyroute_stats. */
+  __atomic_fetch_sub(&call->conn->pending, 1, __ATOMIC_RELEASE);
+  call->cb(call->payload, call->lookup.failure.code, call->lookup.location, &call->detail);
+  call_free(call);
+}
+
 static void lookup_done(struct kr_lookup *lookup)
 {
   struct kr_call *call = call_of(lookup);
   struct kr_mem *mem = call->conn->mem;
 
   HASH_DEL(call->conn->calls, call);
-  make_detail(call);
   if (lookup->source == KEYROUTE_SOURCE_CACHE) {
-    kr_trace_add(call->detail.trace, "cache", 0, call->detail.elapsed_us, NULL, "hit");
+    kr_trace_add(lookup->trace, "cache", 0, kr_clock_us() - lookup->began_us, NULL, "hit");
     kr_stats_add(call->conn->stats, KR_COUNT_HITS, 1);
   } else {
     kr_stats_add(call->conn->stats, KR_COUNT_MISSES, 1);
   }
-  /* Before the callback: whoever learns of the answer finds the call no longer counted. */
-  __atomic_fetch_sub(&call->conn->pending, 1, __ATOMIC_RELEASE);
-  call->cb(call->payload, lookup->failure.code, lookup->location, &call->detail);
-  call_free(call);
+  finish(call);
 }
 
 static void begin(struct kr_task *task)
@@ -97,13 +102,10 @@ static void begin(struct kr_task *task)
   HASH_ADD(hh, call->conn->calls, number, sizeof(call->number), call);
   if (hash_failed) {
     kr_fail(&call->lookup.failure, KEYROUTE_E_NO_MEMORY, "out of memory");
-    make_detail(call);
-    __atomic_fetch_sub(&call->conn->pending, 1, __ATOMIC_RELEASE);
-    call->cb(call->payload, KEYROUTE_E_NO_MEMORY, NULL, &call->detail);
-    call_free(call);
-    return;
+    finish(call);
+  } else {
+    kr_locator_start(call->conn->locator, &call->lookup);
   }
-  kr_locator_start(call->conn->locator, &call->lookup);
 }
 
 static void fill_lookup(struct kr_call *call, const struct kr_call_request *request)
@@ -123,8 +125,8 @@ static void fill_lookup(struct kr_call *call, const struct kr_call_request *requ
   };
 }
 
-int kr_call_start(struct keyroute_connection *conn, const struct kr_call_request *request,
-                  keyroute_locate_cb cb, void *payload, uint64_t *number)
+int kr_call_start(uint64_t *number, struct keyroute_connection *conn,
+                  const struct kr_call_request *request, keyroute_locate_cb cb, void *payload)
 {
   struct kr_call *call = kr_calloc(conn->mem, sizeof(*call) + request->row.len);
 
@@ -135,6 +137,7 @@ int kr_call_start(struct keyroute_connection *conn, const struct kr_call_request
   call->cb = cb;
   call->payload = payload;
   call->task.run = begin;
+  /* Relaxed: numbers only have to differ. */
   call->number = __atomic_add_fetch(&conn->last_request, 1, __ATOMIC_RELAXED);
   fill_lookup(call, request);
   if ((request->flags & KEYROUTE_TRACE) != 0) {
@@ -147,6 +150,7 @@ int kr_call_start(struct keyroute_connection *conn, const struct kr_call_request
   if (number != NULL) {
     *number = call->number;
   }
+  /* Relaxed: posting orders it before the call's end. */
   __atomic_fetch_add(&conn->pending, 1, __ATOMIC_RELAXED);
   kr_loop_post(conn->loop, &call->task);
   return 0;
@@ -189,9 +193,7 @@ void kr_call_cancel(struct keyroute_connection *conn, uint64_t number)
 /* ---- Waiting ---- */
 
 struct wait {
-  pthread_mutex_t lock;
-  pthread_cond_t ended;
-  bool is_over; /* lock */
+  struct kr_latch over;
   int error;
   struct keyroute_location *location;
   struct keyroute_detail detail;
@@ -207,29 +209,19 @@ static void wait_over(void *payload, int error, struct keyroute_location *locati
   /* The detail is a call's of ours: its trace may move. */
   wait->detail = *detail;
   ((struct keyroute_detail *)(uintptr_t)detail)->trace = NULL;
-  pthread_mutex_lock(&wait->lock);
-  wait->is_over = true;
-  /* Under the lock: the waiter may be gone the moment it is not held. */
-  pthread_cond_signal(&wait->ended);
-  pthread_mutex_unlock(&wait->lock);
+  kr_latch_open(&wait->over);
 }
 
-int kr_call_wait(struct keyroute_connection *conn, const struct kr_call_request *request,
-                 struct keyroute_location **out, struct keyroute_detail *detail)
+int kr_call_wait(struct keyroute_location **out, struct keyroute_connection *conn,
+                 const struct kr_call_request *request, struct keyroute_detail *detail)
 {
-  struct wait wait = {.lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
-  int error = kr_call_start(conn, request, wait_over, &wait, NULL);
+  struct wait wait = {.over = KR_LATCH_INIT};
+  int error = kr_call_start(NULL, conn, request, wait_over, &wait);
 
   if (error != 0) {
     return kr_detail_fail(detail, error, "out of memory");
   }
-  pthread_mutex_lock(&wait.lock);
-  while (!wait.is_over) {
-    pthread_cond_wait(&wait.ended, &wait.lock);
-  }
-  pthread_mutex_unlock(&wait.lock);
-  pthread_mutex_destroy(&wait.lock);
-  pthread_cond_destroy(&wait.ended);
+  kr_latch_await(&wait.over);
   if (wait.error == 0) {
     *out = wait.location;
   }

@@ -3,11 +3,7 @@
 
 #include "lib/connection.h"
 
-/* One public call that the cache did not answer in the caller's thread: from its checked arguments
- * to its callback. */
-struct kr_call;
-
-/* What is asked, arguments checked. */
+/* A public call that the cache did not answer in the caller's thread. What is asked, checked: */
 struct kr_call_request {
   struct keyroute_table *table; /* borrowed */
   struct keyroute_bytes row;    /* copied */
@@ -19,12 +15,12 @@ struct kr_call_request {
 };
 
 /* Start a call; cb runs on the loop. number  NULL, or for kr_call_cancel. Errors: NO_MEMORY. */
-int kr_call_start(struct keyroute_connection *conn, const struct kr_call_request *request,
-                  keyroute_locate_cb cb, void *payload, uint64_t *number);
+int kr_call_start(uint64_t *number, struct keyroute_connection *conn,
+                  const struct kr_call_request *request, keyroute_locate_cb cb, void *payload);
 
 /* Start a call and wait for it. Not on the loop. detail may be NULL; its size is checked. */
-int kr_call_wait(struct keyroute_connection *conn, const struct kr_call_request *request,
-                 struct keyroute_location **out, struct keyroute_detail *detail);
+int kr_call_wait(struct keyroute_location **out, struct keyroute_connection *conn,
+                 const struct kr_call_request *request, struct keyroute_detail *detail);
 
 /* End one call early; unknown numbers are ignored. Any thread. */
 void kr_call_cancel(struct keyroute_connection *conn, uint64_t number);

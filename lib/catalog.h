@@ -19,7 +19,6 @@ struct kr_catalog_row {
 };
 
 struct kr_catalog {
-  const char *name;
   const char *family; /* of the columns that hold locations */
   const char *root;   /* the table whose only region's place the registry knows */
 

@@ -14,25 +14,31 @@
  *  2. A region without a server cell, or with an empty one, or without a start code, is on no
  *     server. A server cell that cannot be read makes the row CORRUPT for the primary; another
  *     replica is then merely on no server.
- *  3. The search key `table,row,` + 14 nines sorts behind every region of the table that starts at
- *     or below the row, for ids have 13 digits and nines are the highest. For KR_BEFORE, 14 zeros
- *     sort before every region that starts at the row.
+ *  3. Servers order rows by table, start key and id, each by its own bytes. So the search key
+ *     `table,row,` + 14 nines sorts behind every region of the table that starts at or below the
+ *     row, for ids have 13 digits and nines are the highest. For KR_BEFORE, 14 zeros sort before
+ *     every region that starts at the row. Releases take names with one comma apart differently, so
+ *     bounds have both.
  *  4. A server refuses row keys over 32767 bytes. A row that makes the key too long is cut: a
  *     region's name is a row key itself, so no start key is long enough for the rest to matter.
  *
- * Source: HBase CatalogFamilyFormat, RegionInfo.createRegionName, AsyncNonMetaRegionLocator; the
- * znode: ZNodePaths, MetaTableLocator, MetaRegionServer in ZooKeeper.proto
+ * Source: HBase CatalogFamilyFormat, MetaCellComparator, RegionInfo.createRegionName,
+ * AsyncNonMetaRegionLocator; the znode: ZNodePaths, MetaTableLocator, MetaRegionServer in
+ * ZooKeeper.proto
  */
 #include "lib/bytes.h"
+
 #include "lib/catalog.h"
 #include "lib/region.h"
 #include "lib/znode.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* HConstants.MAX_ROW_LENGTH */
 enum { ROW_KEY_MAX = 32767 };
+
+/* A name in DNS is no longer. */
+enum { HOST_MAX = 255 };
 
 /* Room for a printed key in a message. */
 enum { KEY_TEXT = 200 };
@@ -211,29 +217,35 @@ static int collect(struct placed *placed, const struct kr_row *row, struct keyro
   return count;
 }
 
+/* A number at *at, which moves behind it. False = none, or above max. */
+static bool take_number(int64_t *out, const char **at, const char *end, int64_t max)
+{
+  size_t digits = kr_bytes_number(out, kr_bytes(*at, (size_t)(end - *at)), max);
+
+  *at += digits;
+  return digits > 0;
+}
+
 /* Take "host:port" apart. */
 static bool split_address(struct keyroute_bytes text, struct keyroute_bytes *host, uint16_t *port)
 {
   const char *data = text.data;
-  size_t colon = text.len;
-  unsigned number = 0;
+  const char *colon = text.len > 0 ? memrchr(data, ':', text.len) : NULL;
+  const char *end = data + text.len;
+  int64_t number = 0;
 
-  while (colon > 0 && data[colon - 1] != ':') {
-    colon--;
-  }
-  if (colon < 2 || colon == text.len || text.len - colon > 5 || text.len > 255 + 6 ||
+  if (colon == NULL || colon == data || end - colon > 1 + 5 || text.len > HOST_MAX + 1 + 5 ||
       memchr(data, '\0', text.len) != NULL) {
     return false;
   }
-  for (size_t i = colon; i < text.len; i++) {
-    if (data[i] < '0' || data[i] > '9') {
-      return false;
-    }
-    number = number * 10 + (unsigned)(data[i] - '0');
+  const char *at = colon + 1;
+
+  if (!take_number(&number, &at, end, UINT16_MAX) || at < end || number == 0) {
+    return false;
   }
-  *host = kr_bytes(data, colon - 1);
+  *host = kr_bytes(data, (size_t)(colon - data));
   *port = (uint16_t)number;
-  return number > 0 && number <= 65535;
+  return true;
 }
 
 /* Make replicas out of what the columns say. Errors: CORRUPT the primary's server, NO_MEMORY. */
@@ -265,7 +277,7 @@ static int place(struct kr_replica *replicas, struct kr_servers *servers,
 static void unplace(struct kr_replica *replicas, int count)
 {
   for (int i = 0; i < count; i++) {
-    kr_server_unref(replicas[i].server);
+    kr_server_release(replicas[i].server);
   }
 }
 
@@ -329,23 +341,6 @@ static int parse_row(struct kr_catalog_row *out, struct kr_mem *mem, struct kr_s
 
 /* ---- The root ---- */
 
-/* A number at *at, which moves behind it. False = none, or above max. */
-static bool take_number(int64_t *out, const char **at, const char *end, int64_t max)
-{
-  const char *first = *at;
-
-  *out = 0;
-  for (; *at < end && **at >= '0' && **at <= '9'; (*at)++) {
-    int64_t digit = **at - '0';
-
-    if (*out > (max - digit) / 10) {
-      return false;
-    }
-    *out = *out * 10 + digit;
-  }
-  return *at > first;
-}
-
 /* Take "host:port" or "host:port:startcode" apart; an IPv6 address has brackets. */
 static bool split_root(struct keyroute_bytes text, struct keyroute_bytes *host, int64_t *port,
                        int64_t *start_code)
@@ -362,13 +357,13 @@ static bool split_root(struct keyroute_bytes text, struct keyroute_bytes *host, 
   *host = kr_bytes(first, (size_t)(last - first));
   *start_code = 0;
   at = last + brackets;
-  if (at == end || *at++ != ':' || !take_number(port, &at, end, 65535) || *port == 0) {
+  if (at == end || *at++ != ':' || !take_number(port, &at, end, UINT16_MAX) || *port == 0) {
     return false;
   }
   if (at < end && (*at++ != ':' || !take_number(start_code, &at, end, INT64_MAX))) {
     return false;
   }
-  return at == end && host->len <= 255 && memchr(host->data, '\0', host->len) == NULL;
+  return at == end && host->len <= HOST_MAX && memchr(host->data, '\0', host->len) == NULL;
 }
 
 /* A root that somebody wrote down. Errors: as parse_root_replica. */
@@ -412,11 +407,11 @@ static int parse_root_replica(struct kr_replica *out, struct kr_failure *failure
     return error;
   }
   if (place->state != KR_STATE_OPEN) {
-    char host[KEY_TEXT];
+    char address[300];
 
-    kr_fail(failure, KEYROUTE_E_BOOTSTRAP, "%s: hbase:meta is %s, not OPEN, on %s:%d", place_name,
-            kr_region_state_name(place->state), kr_bytes_print(host, sizeof(host), place->host),
-            place->port);
+    kr_fail(failure, KEYROUTE_E_BOOTSTRAP, "%s: hbase:meta is %s, not OPEN, on %s", place_name,
+            kr_region_state_name(place->state),
+            kr_server_print(address, sizeof(address), place->host.data, place->port));
     error = KEYROUTE_E_BOOTSTRAP;
   } else {
     out->server = kr_servers_get(servers, place->host, (uint16_t)place->port, place->start_code);
@@ -426,14 +421,18 @@ static int parse_root_replica(struct kr_replica *out, struct kr_failure *failure
   return error;
 }
 
-static struct keyroute_location *parse_root(struct kr_failure *failure, struct kr_mem *mem,
-                                            struct kr_servers *servers, const struct kr_root *root)
+/* All replicas of hbase:meta. *count is how many there are, at least 1. Errors: as
+ * parse_root_replica. */
+static int parse_root_replicas(struct kr_replica *replicas, int *count, struct kr_failure *failure,
+                               struct kr_mem *mem, struct kr_servers *servers,
+                               const struct kr_root *root)
 {
-  struct kr_replica replicas[KR_REPLICAS_MAX] = {{NULL, 0}};
-  struct keyroute_location *location = NULL;
-  int count = 1;
   int error = 0;
 
+  *count = 1;
+  for (int i = 0; i < KR_REPLICAS_MAX; i++) {
+    replicas[i] = (struct kr_replica){NULL, -1};
+  }
   for (size_t i = 0; i < root->count && error == 0; i++) {
     const struct kr_root_value *value = &root->values[i];
     struct kr_failure lesser;
@@ -446,8 +445,19 @@ static struct keyroute_location *parse_root(struct kr_failure *failure, struct k
     if (error == KEYROUTE_E_BOOTSTRAP && value->replica > 0) {
       error = 0; /* as in Java, only the primary has to be readable */
     }
-    count = value->replica >= count ? value->replica + 1 : count;
+    *count = value->replica >= *count ? value->replica + 1 : *count;
   }
+  return error;
+}
+
+static struct keyroute_location *parse_root(struct kr_failure *failure, struct kr_mem *mem,
+                                            struct kr_servers *servers, const struct kr_root *root)
+{
+  struct kr_replica replicas[KR_REPLICAS_MAX];
+  struct keyroute_location *location = NULL;
+  int count;
+  int error = parse_root_replicas(replicas, &count, failure, mem, servers, root);
+
   if (error == 0) {
     struct kr_location_parts parts = {
         .name = keyroute_string("hbase:meta,,1"),
@@ -470,7 +480,6 @@ static struct keyroute_location *parse_root(struct kr_failure *failure, struct k
 }
 
 const struct kr_catalog kr_catalog_meta = {
-    .name = "meta",
     .family = "info",
     .root = meta,
     .parent = parent,

@@ -17,8 +17,6 @@
  */
 #include "lib/cell.h"
 
-#include <string.h>
-
 #include "lib/bytes.h"
 
 /* Of the key: the lengths of row and family, the time and the type. */

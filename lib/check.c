@@ -165,6 +165,27 @@ void kr_check_no_table(struct kr_failure *failure, const struct kr_question *que
           kr_bytes_print(table, sizeof(table), question->table));
 }
 
+/* "table t: nothing does it for row r", in so many words. */
+static void fail_unread(struct kr_failure *failure, int code, const char *what,
+                        const struct kr_question *question)
+{
+  char table[KEY_TEXT], row[KEY_TEXT];
+
+  kr_fail(failure, code, "table %s: %s row %s",
+          kr_bytes_print(table, sizeof(table), question->table), what,
+          kr_bytes_print(row, sizeof(row), question->row));
+}
+
+void kr_check_not_cached(struct kr_failure *failure, const struct kr_question *question)
+{
+  fail_unread(failure, KEYROUTE_E_NOT_CACHED, "no cached region holds", question);
+}
+
+void kr_check_no_answer(struct kr_failure *failure, const struct kr_question *question)
+{
+  fail_unread(failure, KEYROUTE_E_TIMEOUT, "nothing answered for", question);
+}
+
 /* The replica asked about, or for "any" the first that can be asked. */
 static struct kr_server *pick_server(const struct keyroute_location *location, int replica,
                                      int64_t now_us)
@@ -200,7 +221,7 @@ bool kr_check_replica(struct kr_failure *failure, const struct keyroute_location
     kr_fail(failure, KEYROUTE_E_DEAD_SERVER,
             "region %s is on %s, start code %lld, which could not be connected to", name, address,
             (long long)server->start_code);
-    snprintf(failure->server, sizeof(failure->server), "%.271s", address);
+    kr_server_print(failure->server, sizeof(failure->server), server->host, server->port);
   } else if (replica > 0) {
     kr_fail(failure, KEYROUTE_E_NO_SERVER, "replica %d of region %s is on no server", replica,
             name);

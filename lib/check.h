@@ -36,6 +36,10 @@ void kr_check_hole(struct kr_failure *failure, const struct kr_question *questio
                    struct keyroute_bytes start, const struct keyroute_location *next);
 void kr_check_no_table(struct kr_failure *failure, const struct kr_question *question);
 
+/* Failures that no row was read for. */
+void kr_check_not_cached(struct kr_failure *failure, const struct kr_question *question);
+void kr_check_no_answer(struct kr_failure *failure, const struct kr_question *question);
+
 /* Has the replica that a call asks about (KEYROUTE_REPLICA_ANY: any) a server that is not marked as
  * failed? If not, failure says so: NO_SERVER or DEAD_SERVER. */
 bool kr_check_replica(struct kr_failure *failure, const struct keyroute_location *location,

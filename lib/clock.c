@@ -1,6 +1,6 @@
 /*
- * The one clock of the library: monotonic, so that a deadline never jumps with the calendar. Only
- * code on the loop thread and the beginning of a call that misses reads it; a hit does not.
+ * The one clock of the library: monotonic, so that a deadline never jumps with the calendar. A hit
+ * does not read it, unless its caller wants a detail.
  */
 #include "lib/clock.h"
 

@@ -16,11 +16,11 @@
  */
 #include "lib/connect_string.h"
 
+#include "lib/bytes.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "lib/bytes.h"
 
 /* A DNS name has at most 253 characters; a scoped IPv6 address fits too. */
 #define HOST_MAX 253
@@ -75,18 +75,13 @@ static bool is_host_byte(char c, bool bracketed)
 /* -1 = not a port. */
 static int parse_port(const char *begin, const char *end)
 {
-  int port = 0;
+  size_t len = (size_t)(end - begin);
+  int64_t port = 0;
 
-  if (begin == end || end - begin > 5) {
+  if (len > 5 || kr_bytes_number(&port, kr_bytes(begin, len), 65535) != len) {
     return -1;
   }
-  for (const char *at = begin; at < end; at++) {
-    if (*at < '0' || *at > '9') {
-      return -1;
-    }
-    port = port * 10 + (*at - '0');
-  }
-  return port >= 1 && port <= 65535 ? port : -1;
+  return port >= 1 ? (int)port : -1;
 }
 
 static int add_host(const struct parser *parser, struct keyroute_bytes part,
@@ -275,7 +270,7 @@ void kr_connect_string_free(struct kr_connect_string *string)
   kr_free(mem, string->hosts);
   kr_free(mem, string->chroot);
   kr_free(mem, string);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
 }
 
 char *kr_connect_string_format(const struct kr_connect_string *string)

@@ -15,13 +15,13 @@
 #include "lib/connection.h"
 
 #include "lib/clock.h"
+#include "lib/latch.h"
 #include "lib/options.h"
 #include "lib/registry_static.h"
 #include "lib/registry_zookeeper.h"
 #include "lib/transport_hbase.h"
 #include "lib/worker.h"
 
-#include <pthread.h>
 #include <string.h>
 #include <time.h>
 
@@ -45,8 +45,8 @@ static int make_registry_by_settings(struct keyroute_connection *conn)
   if (strcmp(settings->registry, "static") == 0) {
     return kr_registry_static_new(&conn->registry, conn->mem, conn->loop, settings->static_root);
   }
-  return kr_registry_zookeeper_new(&conn->registry, conn->mem, conn->loop, settings, root_changed,
-                                   conn, NULL);
+  return kr_registry_zookeeper_new(&conn->registry, conn->mem, conn->loop, settings, conn->stats,
+                                   root_changed, conn);
 }
 
 static int make_locator(struct keyroute_connection *conn)
@@ -89,7 +89,7 @@ static int make_parts(struct keyroute_connection *conn, kr_make_registry make_re
   if ((error = kr_loop_new(&conn->loop, conn->mem)) != 0 ||
       (error = kr_worker_new(&conn->resolver, conn->loop)) != 0 ||
       (error = kr_transport_hbase_new(&conn->transport, conn->mem, conn->loop, conn->resolver,
-                                      conn->settings, &conn->counters)) != 0) {
+                                      conn->settings, conn->stats)) != 0) {
     return error;
   }
   error = make_registry != NULL ? make_registry(&conn->registry, conn, arg)
@@ -102,9 +102,7 @@ static int make_parts(struct keyroute_connection *conn, kr_make_registry make_re
 struct shutdown {
   struct kr_task task;
   struct keyroute_connection *conn;
-  pthread_mutex_t lock;
-  pthread_cond_t ended;
-  bool is_over; /* lock */
+  struct kr_latch over;
 };
 
 static void shutdown_on_loop(struct kr_task *task)
@@ -121,11 +119,7 @@ static void shutdown_on_loop(struct kr_task *task)
   if (conn->transport != NULL) {
     conn->transport->ops->shutdown(conn->transport);
   }
-  pthread_mutex_lock(&shutdown->lock);
-  shutdown->is_over = true;
-  /* Under the lock: the waiter may be gone the moment it is not held. */
-  pthread_cond_signal(&shutdown->ended);
-  pthread_mutex_unlock(&shutdown->lock);
+  kr_latch_open(&shutdown->over);
 }
 
 static void shut_down(struct keyroute_connection *conn)
@@ -133,18 +127,11 @@ static void shut_down(struct keyroute_connection *conn)
   struct shutdown shutdown = {
       .task.run = shutdown_on_loop,
       .conn = conn,
-      .lock = PTHREAD_MUTEX_INITIALIZER,
-      .ended = PTHREAD_COND_INITIALIZER,
+      .over = KR_LATCH_INIT,
   };
 
   kr_loop_post(conn->loop, &shutdown.task);
-  pthread_mutex_lock(&shutdown.lock);
-  while (!shutdown.is_over) {
-    pthread_cond_wait(&shutdown.ended, &shutdown.lock);
-  }
-  pthread_mutex_unlock(&shutdown.lock);
-  pthread_mutex_destroy(&shutdown.lock);
-  pthread_cond_destroy(&shutdown.ended);
+  kr_latch_await(&shutdown.over);
 }
 
 void kr_connection_enter(struct keyroute_connection *conn)
@@ -163,6 +150,7 @@ void kr_connection_leave(struct keyroute_connection *conn)
  * and whoever leaves touches nothing afterwards. */
 static void await_callers(struct keyroute_connection *conn)
 {
+  /* Acquire: what they did with the connection is over. */
   while (__atomic_load_n(&conn->callers, __ATOMIC_ACQUIRE) > 0) {
     nanosleep(&(struct timespec){.tv_nsec = LEAVING_NS}, NULL);
   }
@@ -173,6 +161,7 @@ void kr_connection_close(struct keyroute_connection *conn)
 {
   struct kr_mem *mem = conn->mem;
 
+  /* Release: pairs with kr_connection_closing. */
   __atomic_store_n(&conn->closing, true, __ATOMIC_RELEASE);
   if (conn->loop != NULL) {
     shut_down(conn);
@@ -199,7 +188,7 @@ void kr_connection_close(struct keyroute_connection *conn)
   kr_stats_free(conn->stats);
   kr_settings_free(conn->settings);
   kr_free(mem, conn);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
 }
 
 bool kr_connection_closing(struct keyroute_connection *conn)
@@ -222,7 +211,7 @@ int kr_connection_open(struct keyroute_connection **out, const struct keyroute_o
 
   if (conn == NULL) {
     kr_settings_free(settings);
-    kr_mem_unref(mem);
+    kr_mem_release(mem);
     return kr_detail_fail(detail, KEYROUTE_E_NO_MEMORY, "out of memory");
   }
   conn->mem = mem;
@@ -232,6 +221,10 @@ int kr_connection_open(struct keyroute_connection **out, const struct keyroute_o
     kr_connection_close(conn);
     return kr_detail_fail(detail, error, "the connection's threads or memory could not be had");
   }
+  kr_log_line(&settings->log, KEYROUTE_LOG_INFO,
+              "opened: %s %.500s%.100s, parent %.100s, user %.100s", settings->registry,
+              settings->static_root != NULL ? settings->static_root : settings->zookeeper,
+              settings->chroot, settings->parent, settings->user);
   *out = conn;
   return 0;
 }
@@ -244,8 +237,9 @@ static void sweep_on_loop(struct kr_task *task)
   struct keyroute_connection *conn =
       (struct keyroute_connection *)(void *)(member - offsetof(struct keyroute_connection, sweep));
 
-  /* Before the sweep: what is retired from now on posts anew. */
-  __atomic_store_n(&conn->sweep_posted, false, __ATOMIC_SEQ_CST);
+  /* Before the sweep: what is retired from now on posts anew. Acquire, with the release below: what
+   * was retired by those who found the task posted is seen. */
+  (void)__atomic_exchange_n(&conn->sweep_posted, false, __ATOMIC_ACQ_REL);
   kr_cache_sweep(conn->cache);
   kr_servers_purge(conn->servers, kr_clock_us());
 }
@@ -253,7 +247,7 @@ static void sweep_on_loop(struct kr_task *task)
 void kr_connection_sweep(struct keyroute_connection *conn)
 {
   /* One task serves all who ask before it runs. */
-  if (!__atomic_exchange_n(&conn->sweep_posted, true, __ATOMIC_SEQ_CST)) {
+  if (!__atomic_exchange_n(&conn->sweep_posted, true, __ATOMIC_ACQ_REL)) {
     conn->sweep.run = sweep_on_loop;
     kr_loop_post(conn->loop, &conn->sweep);
   }

@@ -2,7 +2,7 @@
 #define KR_CONNECTION_H
 
 #include "lib/locator.h"
-#include "lib/rpc.h"
+#include "lib/registry.h"
 #include "lib/settings.h"
 
 struct kr_call;
@@ -21,13 +21,15 @@ struct keyroute_connection {
   struct kr_registry *registry;   /* loop thread */
   struct kr_locator *locator;     /* loop thread */
   struct kr_call *calls;          /* loop thread: those under way, by number */
-  struct kr_transport_counters counters;
-  uint64_t last_request; /* atomic */
-  uint64_t pending;      /* atomic: calls under way */
-  bool closing;          /* atomic */
-  unsigned callers;      /* atomic: threads between enter and leave */
-  struct kr_task sweep;  /* posted while sweep_posted is set */
-  bool sweep_posted;     /* atomic */
+
+  /* Atomic; each order is explained where it is used. */
+  uint64_t last_request; /* the number of the last call */
+  uint64_t pending;      /* calls under way */
+  unsigned callers;      /* threads between enter and leave */
+  bool closing;
+  bool sweep_posted;
+
+  struct kr_task sweep; /* posted while sweep_posted is set */
 };
 
 /* As keyroute_open; make_registry NULL = the one that the settings name. Tests bring their own. */

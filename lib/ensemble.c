@@ -15,6 +15,8 @@
  */
 #include "lib/ensemble.h"
 
+#include "lib/server.h"
+
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,7 +69,7 @@ static void add_failure(struct kr_failure *failure, const struct kr_host_port *h
   if (failure->code == 0) {
     kr_fail(failure, KEYROUTE_E_RESOLVE, "ZooKeeper's host does not resolve: %s (%s)", host->host,
             why);
-    snprintf(failure->server, sizeof(failure->server), "%s:%d", host->host, host->port);
+    kr_server_print(failure->server, sizeof(failure->server), host->host, host->port);
     return;
   }
   size_t len = strlen(failure->message);

@@ -1,11 +1,11 @@
 #ifndef KR_ENSEMBLE_H
 #define KR_ENSEMBLE_H
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include "lib/connect_string.h"
 #include "lib/error.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 /* What a server's address said when it was tried. */
 enum kr_endpoint_state {

@@ -8,6 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Is there a detail, and does its size say that it has this field? */
+#define DETAIL_HAS(detail, field)                                                                  \
+  ((detail) != NULL &&                                                                             \
+   (detail)->size >= offsetof(struct keyroute_detail, field) + sizeof((detail)->field))
+
 struct error_row {
   int code;
   const char *name;
@@ -81,8 +86,10 @@ int kr_detail_fail(struct keyroute_detail *detail, int code, const char *format,
 {
   va_list arguments;
 
-  if (detail != NULL) {
+  if (DETAIL_HAS(detail, error)) {
     detail->error = code;
+  }
+  if (DETAIL_HAS(detail, message)) {
     va_start(arguments, format);
     vsnprintf(detail->message, sizeof(detail->message), format, arguments);
     va_end(arguments);

@@ -18,7 +18,8 @@ struct kr_failure {
 void kr_fail(struct kr_failure *failure, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same for a caller's detail, where detail may be NULL. Returns code. */
+/* The same for a caller's detail, as much of it as its size says is there; NULL is accepted.
+ * Returns code. */
 int kr_detail_fail(struct keyroute_detail *detail, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

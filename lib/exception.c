@@ -24,9 +24,9 @@
  */
 #include "lib/exception.h"
 
-#include <string.h>
-
 #include "lib/bytes.h"
+
+#include <string.h>
 
 #define HADOOP_PREFIX "org.apache.hadoop."
 #define HBASE_PREFIX "org.apache.hadoop.hbase."

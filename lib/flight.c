@@ -26,7 +26,6 @@
 #include "lib/clock.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum { KEY_TEXT = 120 };
 
@@ -230,15 +229,18 @@ static void drop_server(struct kr_flight *flight, struct kr_server *server)
 {
   const struct kr_means *means = flight->means;
   int64_t refuse_ms = server->start_code != 0 ? means->failed_server_ms : UNNAMED_FAILED_MS;
-  struct kr_cache_filter filter = {{NULL, 0}, server->host, server->port, server->start_code};
+  struct kr_cache_filter filter = {
+      .host = server->host, .port = server->port, .start_code = server->start_code};
+  char address[300];
 
   if (server->failed_until_us > kr_clock_us()) {
     return; /* another flight has just seen to it */
   }
   server->failed_until_us = kr_clock_us() + refuse_ms * 1000;
   kr_log_line(means->log, KEYROUTE_LOG_WARNING,
-              "server %s:%d, start code %lld, cannot be connected to: not asked for %lld ms",
-              server->host, server->port, (long long)server->start_code, (long long)refuse_ms);
+              "server %s, start code %lld, cannot be connected to: not asked for %lld ms",
+              kr_server_print(address, sizeof(address), server->host, server->port),
+              (long long)server->start_code, (long long)refuse_ms);
   kr_cache_retire(means->cache, &filter);
   kr_cache_sweep(means->cache);
 }
@@ -332,7 +334,7 @@ static void end_scan_step(struct kr_flight *flight, const struct kr_rows *rows)
   struct kr_server *server = kr_location_server(flight->at, 0);
 
   if (rows->count > 0) {
-    snprintf(text, sizeof(text), "%zu rows from %s", rows->count,
+    snprintf(text, sizeof(text), "%zu %s from %s", rows->count, rows->count == 1 ? "row" : "rows",
              kr_bytes_print(key, sizeof(key), rows->rows[0].key));
   } else {
     snprintf(text, sizeof(text), "no row");
@@ -365,6 +367,23 @@ static bool take_rows(struct kr_flight *flight, const struct kr_rows *rows)
     kr_buf_bytes(&flight->last_key, rows->rows[rows->count - 1].key);
   }
   return !flight->last_key.failed;
+}
+
+/* What every scan's callback begins with. False = the flight has ended. */
+static bool received(struct kr_flight *flight, const struct kr_failure *failure,
+                     const struct kr_rows *rows)
+{
+  flight->request = NULL;
+  if (failure->code != 0) {
+    on_scan_failed(flight, failure);
+    return false;
+  }
+  end_scan_step(flight, rows);
+  if (!take_rows(flight, rows)) {
+    end_no_memory(flight);
+    return false;
+  }
+  return true;
 }
 
 /* ---- Forward reads, where the answer is "nothing here" ---- */
@@ -412,14 +431,7 @@ static void on_confirmed(void *arg, const struct kr_failure *failure, const stru
   struct kr_flight *flight = arg;
   struct kr_question question = question_of(flight);
 
-  flight->request = NULL;
-  if (failure->code != 0) {
-    on_scan_failed(flight, failure);
-    return;
-  }
-  end_scan_step(flight, rows);
-  if (!take_rows(flight, rows)) {
-    end_no_memory(flight);
+  if (!received(flight, failure, rows)) {
     return;
   }
   struct keyroute_location *first = first_region(flight, 0);
@@ -447,17 +459,10 @@ static void on_above(void *arg, const struct kr_failure *failure, const struct k
   struct kr_question question = question_of(flight);
   struct kr_checked checked;
 
-  flight->request = NULL;
-  if (failure->code != 0) {
-    on_scan_failed(flight, failure);
+  if (!received(flight, failure, rows)) {
     return;
   }
-  end_scan_step(flight, rows);
   kr_check_rows(&checked, &question, flight->rows, below, true);
-  if (!take_rows(flight, rows)) {
-    end_no_memory(flight);
-    return;
-  }
   end_hole(flight, checked.hole_start, first_region(flight, below));
 }
 
@@ -528,14 +533,7 @@ static void on_rows(void *arg, const struct kr_failure *failure, const struct kr
 {
   struct kr_flight *flight = arg;
 
-  flight->request = NULL;
-  if (failure->code != 0) {
-    on_scan_failed(flight, failure);
-    return;
-  }
-  end_scan_step(flight, rows);
-  if (!take_rows(flight, rows)) {
-    end_no_memory(flight);
+  if (!received(flight, failure, rows)) {
     return;
   }
   bool last = flight->scans >= SCANS_MAX;

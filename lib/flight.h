@@ -55,6 +55,7 @@ struct kr_flight {
   size_t row_len;
   enum kr_position position;
   uint32_t limit;      /* rows of its scan */
+  int64_t try_ms;      /* how long this try may take */
   int64_t deadline_us; /* of this try */
 
   /* The result. */
@@ -83,7 +84,7 @@ struct kr_flight *kr_flight_new(const struct kr_means *means, const struct kr_fl
                                 struct kr_locator *locator, struct keyroute_table *table,
                                 struct keyroute_bytes row, enum kr_position position);
 
-/* limit and deadline_us are set. May end the flight at once. */
+/* limit, try_ms and deadline_us are set. May end the flight at once. */
 void kr_flight_start(struct kr_flight *flight);
 
 /* End whatever is under way and release it; ended is not called. */

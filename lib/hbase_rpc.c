@@ -21,7 +21,6 @@
  */
 #include "lib/hbase_rpc.h"
 
-#include "lib/bytes.h"
 #include "lib/exception.h"
 #include "lib/proto/hbase.pb-c.h"
 #include "lib/proto_alloc.h"
@@ -113,7 +112,7 @@ static void write_request(struct kr_buf *out, uint32_t id, const struct kr_rpc_c
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-static int find_frame(size_t *len, struct keyroute_bytes in, size_t max_frame,
+static int find_frame(size_t *len, struct keyroute_bytes in, size_t max_frame_len,
                       struct kr_failure *failure)
 {
   struct kr_reader reader = kr_reader(in);
@@ -127,9 +126,9 @@ static int find_frame(size_t *len, struct keyroute_bytes in, size_t max_frame,
     kr_fail(failure, KEYROUTE_E_PROTOCOL, "a reply of %ld bytes", (long)frame_len);
     return KEYROUTE_E_PROTOCOL;
   }
-  if ((uint64_t)frame_len > max_frame) {
+  if ((uint64_t)frame_len > max_frame_len) {
     kr_fail(failure, KEYROUTE_E_PROTOCOL, "a reply of %ld bytes, over the limit of %zu",
-            (long)frame_len, max_frame);
+            (long)frame_len, max_frame_len);
     return KEYROUTE_E_PROTOCOL;
   }
   *len = LENGTH_SIZE + (size_t)frame_len;
@@ -213,7 +212,6 @@ static int read_reply(struct kr_rpc_reply *out, struct kr_mem *mem, struct keyro
 }
 
 const struct kr_rpc_codec kr_hbase_codec = {
-    .name = "hbase",
     .hello = write_hello,
     .request = write_request,
     .frame = find_frame,

@@ -1,9 +1,9 @@
 #ifndef KR_HBASE_RPC_H
 #define KR_HBASE_RPC_H
 
-#include <protobuf-c/protobuf-c.h>
-
 #include "lib/rpc.h"
+
+#include <protobuf-c/protobuf-c.h>
 
 /* The frames of HBase's protobuf RPC, service ClientService, simple authentication. */
 extern const struct kr_rpc_codec kr_hbase_codec;

@@ -95,18 +95,13 @@ void kr_hbase_scan_write(struct kr_buf *out, const struct kr_scan *scan)
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-static struct keyroute_bytes bytes_of(ProtobufCBinaryData data)
-{
-  return kr_bytes(data.data, data.len);
-}
-
 static struct kr_cell inline_cell(const Kr__Pb__Cell *from)
 {
   return (struct kr_cell){
-      .row = bytes_of(from->row),
-      .family = bytes_of(from->family),
-      .qualifier = bytes_of(from->qualifier),
-      .value = bytes_of(from->value),
+      .row = kr_proto_bytes(from->row),
+      .family = kr_proto_bytes(from->family),
+      .qualifier = kr_proto_bytes(from->qualifier),
+      .value = kr_proto_bytes(from->value),
       .timestamp = (int64_t)from->timestamp,
       .type = from->has_cell_type ? (uint8_t)from->cell_type : PUT,
   };

@@ -3,7 +3,8 @@
  * everything else over.
  *
  * A hit stays in the caller's thread: find the table, find the region, take a count. It takes no
- * lock, allocates nothing and, unless the caller wants a detail, reads no clock.
+ * lock, allocates nothing and, unless the caller wants a detail, reads no clock. A thread that does
+ * more is counted from kr_connection_enter to kr_connection_leave, for close to wait for.
  */
 #include "keyroute/keyroute.h"
 
@@ -44,6 +45,10 @@ int keyroute_open(struct keyroute_connection **out, const struct keyroute_option
   if (out == NULL) {
     return kr_detail_fail(detail, KEYROUTE_E_INVALID_ARGUMENT, "out is NULL");
   }
+  if (kr_rcu_reading()) {
+    /* An opening that fails waits for readers, of which this thread would be one. */
+    return kr_detail_fail(detail, KEYROUTE_E_INVALID_ARGUMENT, "opened inside a peek section");
+  }
   return kr_connection_open(out, options, detail, NULL, NULL);
 }
 
@@ -65,6 +70,8 @@ int keyroute_stats(struct keyroute_connection *conn, struct keyroute_stats *stat
     return KEYROUTE_E_INVALID_ARGUMENT;
   }
   struct kr_cache_size size = kr_cache_size(conn->cache);
+  /* Acquire: with the release in call.c, who was told of an answer finds its call not counted. */
+  uint64_t pending = __atomic_load_n(&conn->pending, __ATOMIC_ACQUIRE);
   struct keyroute_stats whole = {
       .size = stats->size,
       .hits = kr_stats_read(conn->stats, KR_COUNT_HITS),
@@ -74,12 +81,12 @@ int keyroute_stats(struct keyroute_connection *conn, struct keyroute_stats *stat
       .scans_failed = kr_stats_read(conn->stats, KR_COUNT_SCANS_FAILED),
       .registry_reads = kr_stats_read(conn->stats, KR_COUNT_REGISTRY_READS),
       .retries = kr_stats_read(conn->stats, KR_COUNT_RETRIES),
-      .connects = atomic_load_explicit(&conn->counters.connects, memory_order_relaxed),
-      .rpcs = atomic_load_explicit(&conn->counters.rpcs, memory_order_relaxed),
+      .connects = kr_stats_read(conn->stats, KR_COUNT_CONNECTS),
+      .rpcs = kr_stats_read(conn->stats, KR_COUNT_RPCS),
       .tables = size.tables,
       .regions = size.regions,
       .evictions = kr_stats_read(conn->stats, KR_COUNT_EVICTIONS),
-      .pending = __atomic_load_n(&conn->pending, __ATOMIC_ACQUIRE),
+      .pending = pending,
       .bytes = size.bytes,
   };
 
@@ -135,6 +142,11 @@ static int invalid(struct keyroute_detail *detail, const char *reason)
   return kr_detail_fail(detail, KEYROUTE_E_INVALID_ARGUMENT, "%s", reason);
 }
 
+static int fail_no_memory(struct keyroute_detail *detail)
+{
+  return kr_detail_fail(detail, KEYROUTE_E_NO_MEMORY, "out of memory");
+}
+
 /* A question on its way: the row may have to be lengthened for KEYROUTE_AFTER. */
 struct question {
   struct kr_call_request request;
@@ -185,7 +197,7 @@ static int ask(struct question *question, struct keyroute_connection *conn,
       .deadline_ms = call.deadline_ms > 0 ? call.deadline_ms : conn->settings->deadline_ms,
   };
   if ((call.flags & KEYROUTE_AFTER) != 0 && lengthen(question, conn->mem) != 0) {
-    return kr_detail_fail(detail, KEYROUTE_E_NO_MEMORY, "out of memory");
+    return fail_no_memory(detail);
   }
   return 0;
 }
@@ -195,11 +207,12 @@ static int check_name(struct keyroute_bytes *name, const char *table,
 {
   const char *reason;
   char text[200];
-  int error = table != NULL ? kr_table_name_check(name, table, &reason) : 0;
 
   if (table == NULL) {
     return invalid(detail, "the table's name is NULL");
   }
+  int error = kr_table_name_check(name, table, &reason);
+
   if (error != 0) {
     return kr_detail_fail(detail, error, "table name \"%s\": %s",
                           kr_bytes_print(text, sizeof(text), keyroute_string(table)), reason);
@@ -262,21 +275,38 @@ static void tell_hit(struct keyroute_connection *conn, const struct kr_call_requ
 
 /* ---- Locating ---- */
 
-/* A miss, with the table counted for the call. Gives the table's count back. */
-static int locate_missed(struct keyroute_location **out, struct keyroute_connection *conn,
-                         struct keyroute_table *table, struct kr_call_request *request,
-                         struct keyroute_detail *detail)
+static int fail_not_cached(struct keyroute_connection *conn, struct keyroute_bytes name,
+                           const struct kr_call_request *request, struct keyroute_detail *detail)
 {
-  if (table == NULL) {
-    return kr_detail_fail(detail, KEYROUTE_E_NO_MEMORY, "out of memory");
-  }
+  struct kr_question question = {name, request->row, request->position};
+  struct kr_failure failure;
+
+  kr_stats_add(conn->stats, KR_COUNT_MISSES, 1);
+  kr_check_not_cached(&failure, &question);
+  return kr_detail_fail(detail, failure.code, "%s", failure.message);
+}
+
+/* A miss: have the loop find out, and wait. Frees what the question holds. table NULL = by name. */
+static int locate_missed(struct keyroute_location **out, struct keyroute_connection *conn,
+                         struct keyroute_table *table, struct keyroute_bytes name,
+                         struct question *question, struct keyroute_detail *detail)
+{
+  struct kr_call_request *request = &question->request;
+  int error;
+
+  kr_connection_enter(conn);
   if (request->began_us == 0) {
     request->began_us = kr_clock_us();
   }
-  request->table = table;
-  int error = kr_call_wait(conn, request, out, detail);
-
-  kr_table_release(table);
+  request->table = table != NULL ? kr_table_ref(table) : kr_cache_table(conn->cache, name);
+  if (request->table != NULL) {
+    error = kr_call_wait(out, conn, request, detail);
+    kr_table_release(request->table);
+  } else {
+    error = fail_no_memory(detail);
+  }
+  kr_free(conn->mem, question->longer);
+  kr_connection_leave(conn);
   return error;
 }
 
@@ -302,25 +332,17 @@ static int locate(struct keyroute_location **out, struct keyroute_connection *co
     question.request.began_us = kr_clock_us();
   }
   struct keyroute_location *location = hit(conn, table, name, &question.request);
-  bool asks = location == NULL && (question.request.flags & KEYROUTE_CACHE_ONLY) == 0;
 
-  if (location != NULL) {
+  if (location == NULL && (question.request.flags & KEYROUTE_CACHE_ONLY) == 0) {
+    return locate_missed(out, conn, table, name, &question, detail);
+  }
+  if (location == NULL) {
+    error = fail_not_cached(conn, name, &question.request, detail);
+  } else {
     tell_hit(conn, &question.request, detail);
     *out = location;
-  } else if (asks) {
-    kr_connection_enter(conn);
-    error = locate_missed(out, conn,
-                          table != NULL ? kr_table_ref(table) : kr_cache_table(conn->cache, name),
-                          &question.request, detail);
-  } else {
-    kr_stats_add(conn->stats, KR_COUNT_MISSES, 1);
-    error = kr_detail_fail(detail, KEYROUTE_E_NOT_CACHED, "%s",
-                           keyroute_strerror(KEYROUTE_E_NOT_CACHED));
   }
   kr_free(conn->mem, question.longer);
-  if (asks) {
-    kr_connection_leave(conn);
-  }
   return error;
 }
 
@@ -350,7 +372,7 @@ int keyroute_table_locate(struct keyroute_location **out, struct keyroute_table 
   return locate(out, kr_table_owner(table), table, kr_table_name(table), row, call, detail);
 }
 
-int keyroute_locate_async(uint64_t *number, struct keyroute_connection *conn, const char *table,
+int keyroute_locate_async(uint64_t *request, struct keyroute_connection *conn, const char *table,
                           struct keyroute_bytes row, const struct keyroute_call *call,
                           keyroute_locate_cb cb, void *payload)
 {
@@ -374,7 +396,7 @@ int keyroute_locate_async(uint64_t *number, struct keyroute_connection *conn, co
   if (question.request.table == NULL) {
     error = KEYROUTE_E_NO_MEMORY;
   } else {
-    error = kr_call_start(conn, &question.request, cb, payload, number);
+    error = kr_call_start(request, conn, &question.request, cb, payload);
     kr_table_release(question.request.table);
   }
   kr_free(conn->mem, question.longer);

@@ -17,7 +17,6 @@
  */
 #include "lib/location.h"
 
-#include "lib/buf.h"
 #include "lib/bytes.h"
 #include "lib/region.h"
 
@@ -163,10 +162,10 @@ void keyroute_location_release(struct keyroute_location *location)
   struct kr_mem *mem = location->mem;
 
   for (int i = 0; i < location->replica_count; i++) {
-    kr_server_unref(location->replicas[i].server);
+    kr_server_release(location->replicas[i].server);
   }
   kr_free(mem, location);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
 }
 
 static void release_now(struct kr_rcu_head *head)

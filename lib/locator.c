@@ -137,13 +137,18 @@ static void stop_timer(struct kr_timer **timer)
   *timer = NULL;
 }
 
-/* Take a lookup out of everything it stands in. */
-static void take_out(struct kr_lookup *lookup)
+static void leave_flight(struct kr_lookup *lookup)
 {
   if (lookup->flight != NULL) {
     lookup->flight->members--;
     lookup->flight = NULL;
   }
+}
+
+/* Take a lookup out of everything it stands in. */
+static void take_out(struct kr_lookup *lookup)
+{
+  leave_flight(lookup);
   stop_timer(&lookup->sleep);
   stop_timer(&lookup->alarm);
   if (lookup->queue != NULL) {
@@ -184,6 +189,16 @@ static void end_with(struct kr_lookup *lookup, int code, const char *message)
   end_lookup(lookup);
 }
 
+static void end_no_memory(struct kr_lookup *lookup)
+{
+  end_with(lookup, KEYROUTE_E_NO_MEMORY, "out of memory");
+}
+
+static void end_closed(struct kr_lookup *lookup)
+{
+  end_with(lookup, KEYROUTE_E_CLOSED, "the connection is closed");
+}
+
 /* Say behind a failure how long it was fought with. */
 static void add_deadline(struct kr_lookup *lookup)
 {
@@ -195,15 +210,19 @@ static void add_deadline(struct kr_lookup *lookup)
            lookup->attempts == 1 ? "try" : "tries");
 }
 
+static struct kr_question question_of(const struct kr_lookup *lookup)
+{
+  return (struct kr_question){kr_table_name(lookup->table), lookup->row, lookup->position};
+}
+
 /* The deadline is there. What stood in the way last is the error; TIMEOUT is for when nothing had
  * answered. */
 static void end_late(struct kr_lookup *lookup)
 {
-  char table[160];
+  struct kr_question question = question_of(lookup);
 
   if (lookup->failure.code == 0) {
-    kr_fail(&lookup->failure, KEYROUTE_E_TIMEOUT, "nothing answered for table %s",
-            kr_bytes_print(table, sizeof(table), kr_table_name(lookup->table)));
+    kr_check_no_answer(&lookup->failure, &question);
   }
   lookup->deadline = true;
   add_deadline(lookup);
@@ -228,6 +247,7 @@ static void slept(void *arg)
   struct kr_locator *locator = lookup->locator;
 
   lookup->sleep = NULL;
+  lookup->waits_since_us = kr_clock_us();
   enter(locator);
   pump_one(lookup->queue, locator, lookup);
   leave(locator);
@@ -237,15 +257,13 @@ static void slept(void *arg)
 static void sleep_for(struct kr_lookup *lookup, int64_t wait_ms)
 {
   const struct kr_means *means = &lookup->locator->means;
-  int64_t now = kr_clock_us();
-  char text[32];
 
   kr_stats_add(means->stats, KR_COUNT_RETRIES, 1);
-  snprintf(text, sizeof(text), "%lld ms", (long long)wait_ms);
-  kr_trace_add(lookup->trace, "wait", now - lookup->began_us, wait_ms * 1000, NULL, "%s", text);
+  kr_trace_add(lookup->trace, "wait", kr_clock_us() - lookup->began_us, wait_ms * 1000, NULL,
+               "%lld ms", (long long)wait_ms);
   lookup->sleep = kr_timer_start(means->loop, wait_ms, slept, lookup);
   if (lookup->sleep == NULL) {
-    end_with(lookup, KEYROUTE_E_NO_MEMORY, "out of memory");
+    end_no_memory(lookup);
   }
 }
 
@@ -257,10 +275,7 @@ static void try_failed(struct kr_lookup *lookup, const struct kr_failure *failur
   int64_t remaining_ms = (lookup->deadline_us - kr_clock_us() + 999) / 1000;
   int64_t wait_ms = -1;
 
-  if (lookup->flight != NULL) {
-    lookup->flight->members--;
-    lookup->flight = NULL;
-  }
+  leave_flight(lookup);
   /* TIMEOUT is for when nothing had answered: what did answer is the better reason. */
   if (failure->code != KEYROUTE_E_TIMEOUT || lookup->failure.code == 0) {
     lookup->failure = *failure;
@@ -329,7 +344,9 @@ static void serve(struct kr_lookup *lookup, const struct kr_flight *flight,
     return;
   }
   if (lookup->flight != flight) {
-    kr_trace_add(lookup->trace, "join", kr_clock_us() - lookup->began_us, 0, NULL,
+    int64_t waited_us = kr_clock_us() - lookup->waits_since_us;
+
+    kr_trace_add(lookup->trace, "join", lookup->waits_since_us - lookup->began_us, waited_us, NULL,
                  "served by another lookup's scan");
   }
   if (kr_check_replica(&failure, found, lookup->replica, kr_clock_us())) {
@@ -346,6 +363,24 @@ static void serve(struct kr_lookup *lookup, const struct kr_flight *flight,
   }
 }
 
+/* A lookup that waits for its turn is told, should its deadline come first, what keeps others from
+ * the catalog: that is not a matter of their rows. */
+static void hear(struct kr_lookup *lookup, const struct kr_failure *failure)
+{
+  switch (failure->code) {
+  case KEYROUTE_E_BOOTSTRAP:
+  case KEYROUTE_E_RESOLVE:
+  case KEYROUTE_E_UNREACHABLE:
+  case KEYROUTE_E_PROTOCOL:
+  case KEYROUTE_E_OVERLOADED:
+  case KEYROUTE_E_AUTH:
+    lookup->failure = *failure;
+    break;
+  default:
+    break;
+  }
+}
+
 /* What a flight's failure means for one lookup of its table. */
 static void share_failure(struct kr_lookup *lookup, const struct kr_flight *flight)
 {
@@ -356,6 +391,7 @@ static void share_failure(struct kr_lookup *lookup, const struct kr_flight *flig
   } else if (no_table && is_news(lookup, flight)) {
     end_failed(lookup, &flight->failure);
   } else {
+    hear(lookup, &flight->failure);
     lookup->passed_over++;
   }
 }
@@ -390,27 +426,22 @@ static void flight_ended(struct kr_flight *flight)
 
 /* ---- Members' traces and counts ---- */
 
-static void add_step(const struct kr_flight *flight, const char *name, int64_t began_us,
-                     const char *server, const char *detail)
+/* Of a flight that is made for another flight, those of the other. */
+static void flight_step(struct kr_flight *flight, const char *name, int64_t began_us,
+                        const char *server, const char *detail)
 {
   const struct kr_lookup *lookup;
   int64_t took_us = kr_clock_us() - began_us;
 
   DL_FOREACH (flight->queue->lookups, lookup) {
     if (lookup->flight == flight && lookup->flight_of != NULL) {
-      add_step(lookup->flight_of, name, began_us, server, detail);
+      flight_step(lookup->flight_of, name, began_us, server, detail);
     } else if (lookup->flight == flight && lookup->trace != NULL) {
       int64_t at_us = began_us - lookup->began_us;
 
       kr_trace_add(lookup->trace, name, at_us > 0 ? at_us : 0, took_us, server, "%s", detail);
     }
   }
-}
-
-static void flight_step(struct kr_flight *flight, const char *name, int64_t began_us,
-                        const char *server, const char *detail)
-{
-  add_step(flight, name, began_us, server, detail);
 }
 
 static void flight_sent(struct kr_flight *flight)
@@ -470,13 +501,29 @@ static bool same_gap(const struct kr_lookup *lookup, const struct kr_flight *fli
   return same;
 }
 
+/* How long a try of a lookup's own may take. */
+static int64_t own_try_ms(const struct kr_lookup *lookup)
+{
+  int64_t whole_us = lookup->deadline_us - lookup->began_us;
+  int64_t remaining_us = lookup->deadline_us - kr_clock_us();
+
+  return kr_retry_try_ms(whole_us / 1000, remaining_us / 1000, lookup->locator->means.try_limit_ms);
+}
+
+/* Is a flight given about the time that the lookup would give its own? One made for somebody in
+ * more of a hurry fails sooner, and would use up the tries of those who have time. */
+static bool is_patient(const struct kr_lookup *lookup, const struct kr_flight *flight)
+{
+  return flight->try_ms >= own_try_ms(lookup) / 2;
+}
+
 /* Join a flight with the same question. */
 static bool join(struct kr_queue *queue, struct kr_lookup *lookup)
 {
   struct kr_flight *flight;
 
   DL_FOREACH (queue->flights, flight) {
-    if (same_question(lookup, flight)) {
+    if (same_question(lookup, flight) && is_patient(lookup, flight)) {
       kr_stats_add(lookup->locator->means.stats, KR_COUNT_JOINS, 1);
       board(lookup, flight);
       return true;
@@ -524,7 +571,6 @@ static uint32_t choose_limit(struct kr_locator *locator, const struct kr_queue *
 /* Start a flight for a lookup. May end both at once. */
 static void fly(struct kr_locator *locator, struct kr_queue *queue, struct kr_lookup *lookup)
 {
-  int64_t now = kr_clock_us();
   struct kr_flight *flight =
       kr_flight_new(&locator->means, &host, locator, queue->table, lookup->row, lookup->position);
 
@@ -534,9 +580,8 @@ static void fly(struct kr_locator *locator, struct kr_queue *queue, struct kr_lo
   }
   flight->queue = queue;
   flight->limit = choose_limit(locator, queue);
-  flight->deadline_us =
-      now + 1000 * kr_retry_try_ms((lookup->deadline_us - lookup->began_us) / 1000,
-                                   (lookup->deadline_us - now) / 1000, locator->means.try_limit_ms);
+  flight->try_ms = own_try_ms(lookup);
+  flight->deadline_us = kr_clock_us() + 1000 * flight->try_ms;
   DL_APPEND(queue->flights, flight);
   queue->flight_count++;
   board(lookup, flight);
@@ -599,17 +644,25 @@ static void pump(struct kr_queue *queue, struct kr_locator *locator)
   drop_queue_if_unused(locator, queue);
 }
 
-/* The same for one lookup that has just begun to wait: nothing has changed for the others, unless a
- * flight of its own ended at once. */
+/* A lookup has left the queue. Nothing changes for those that are still there: whoever waits waits
+ * for a flight that is under way, and goes on when that ends. So a hundred thousand lookups can
+ * meet their deadline together without each walking over all the others. */
+static void pump_if_empty(struct kr_queue *queue, struct kr_locator *locator)
+{
+  if (queue->lookups == NULL) {
+    pump(queue, locator);
+  }
+}
+
+/* Let one lookup that has just begun to wait go as far as it can. As above, nothing changes for the
+ * others, also if a flight of its own ended at once. */
 static void pump_one(struct kr_queue *queue, struct kr_locator *locator, struct kr_lookup *lookup)
 {
   if (!queue->busy && !locator->closed) {
     queue->busy = true;
     advance(locator, queue, lookup);
     queue->busy = false;
-    if (queue->flights == NULL) {
-      pump(queue, locator);
-    }
+    pump_if_empty(queue, locator);
   }
 }
 
@@ -624,7 +677,7 @@ static void deadline_passed(void *arg)
   lookup->alarm = NULL;
   enter(locator);
   end_late(lookup);
-  pump(queue, locator);
+  pump_if_empty(queue, locator);
   leave(locator);
 }
 
@@ -638,7 +691,7 @@ static void enqueue(struct kr_locator *locator, struct kr_lookup *lookup)
     remaining_us += GRACE_US;
   }
   if (queue == NULL) {
-    end_with(lookup, KEYROUTE_E_NO_MEMORY, "out of memory");
+    end_no_memory(lookup);
     return;
   }
   lookup->queue = queue;
@@ -646,7 +699,7 @@ static void enqueue(struct kr_locator *locator, struct kr_lookup *lookup)
   lookup->alarm =
       kr_timer_start(locator->means.loop, (remaining_us + 999) / 1000, deadline_passed, lookup);
   if (lookup->alarm == NULL) {
-    end_with(lookup, KEYROUTE_E_NO_MEMORY, "out of memory");
+    end_no_memory(lookup);
     drop_queue_if_unused(locator, queue);
   } else {
     pump_one(queue, locator, lookup);
@@ -659,15 +712,19 @@ void kr_locator_start(struct kr_locator *locator, struct kr_lookup *lookup)
 
   enter(locator);
   lookup->locator = locator;
+  lookup->waits_since_us = lookup->began_us;
   lookup->epoch = kr_cache_epoch(locator->means.cache);
   lookup->since = lookup->refresh ? kr_cache_tick(locator->means.cache) : 0;
   location = cached(lookup);
   if (locator->closed) {
-    end_with(lookup, KEYROUTE_E_CLOSED, "the connection is closed");
+    end_closed(lookup);
   } else if (location != NULL) {
     end_found(lookup, location, KEYROUTE_SOURCE_CACHE);
   } else if (lookup->cache_only) {
-    end_with(lookup, KEYROUTE_E_NOT_CACHED, keyroute_strerror(KEYROUTE_E_NOT_CACHED));
+    struct kr_question question = question_of(lookup);
+
+    kr_check_not_cached(&lookup->failure, &question);
+    end_lookup(lookup);
   } else {
     enqueue(locator, lookup);
   }
@@ -683,7 +740,7 @@ void kr_locator_cancel(struct kr_locator *locator, struct kr_lookup *lookup)
   }
   enter(locator);
   end_with(lookup, KEYROUTE_E_CANCELLED, "the call was cancelled");
-  pump(queue, locator);
+  pump_if_empty(queue, locator);
   leave(locator);
 }
 
@@ -699,11 +756,26 @@ static void withdraw(struct kr_locator *locator, struct kr_lookup *lookup)
   }
   enter(locator);
   take_out(lookup);
-  pump(queue, locator);
+  pump_if_empty(queue, locator);
   leave(locator);
 }
 
-void kr_locator_root_changed(struct kr_locator *locator)
+/* Have a sleeping lookup try again soon. Not all at once, and not in this turn of the loop. */
+static void wake_soon(struct kr_lookup *lookup)
+{
+  struct kr_locator *locator = lookup->locator;
+  const struct kr_means *means = &locator->means;
+
+  kr_timer_stop(lookup->sleep);
+  lookup->sleep =
+      kr_timer_start(means->loop, (int64_t)(next_random(locator) % (uint64_t)means->retry.pause_ms),
+                     slept, lookup);
+  if (lookup->sleep == NULL) {
+    end_no_memory(lookup);
+  }
+}
+
+static void forget_root(struct kr_locator *locator)
 {
   struct keyroute_table *root =
       kr_cache_table(locator->means.cache, keyroute_string(locator->means.catalog->root));
@@ -714,6 +786,24 @@ void kr_locator_root_changed(struct kr_locator *locator)
   }
 }
 
+void kr_locator_root_changed(struct kr_locator *locator)
+{
+  struct kr_queue *queue, *next_queue;
+  struct kr_lookup *lookup, *next;
+
+  enter(locator);
+  forget_root(locator);
+  HASH_ITER (hh, locator->queues, queue, next_queue) {
+    DL_FOREACH_SAFE (queue->lookups, lookup, next) {
+      if (lookup->sleep != NULL) {
+        wake_soon(lookup);
+      }
+    }
+    drop_queue_if_unused(locator, queue);
+  }
+  leave(locator);
+}
+
 /* End everything of one queue. Flights of lookups that are made for other flights go with those. */
 static void close_queue(struct kr_queue *queue)
 {
@@ -722,15 +812,17 @@ static void close_queue(struct kr_queue *queue)
   queue->busy = true;
   DL_FOREACH_SAFE (queue->lookups, lookup, next) {
     if (lookup->flight_of == NULL) {
-      end_with(lookup, KEYROUTE_E_CLOSED, "the connection is closed");
+      end_closed(lookup);
     }
   }
   while (queue->flights != NULL) {
     struct kr_flight *flight = queue->flights;
 
     remove_flight(queue, flight);
-    for (lookup = queue->lookups; lookup != NULL; lookup = lookup->next) {
-      lookup->flight = lookup->flight == flight ? NULL : lookup->flight;
+    DL_FOREACH (queue->lookups, lookup) {
+      if (lookup->flight == flight) {
+        leave_flight(lookup);
+      }
     }
     kr_flight_free(flight);
   }

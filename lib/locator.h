@@ -15,7 +15,8 @@ void kr_locator_start(struct kr_locator *locator, struct kr_lookup *lookup);
 /* End a lookup early with CANCELLED, unless it has its result already. */
 void kr_locator_cancel(struct kr_locator *locator, struct kr_lookup *lookup);
 
-/* The root may be elsewhere: forget where it was. */
+/* The root may be elsewhere: forget where it was. Lookups that wait for their next try need not
+ * wait any longer. */
 void kr_locator_root_changed(struct kr_locator *locator);
 
 /* End all lookups with CLOSED; those that start afterwards end so at once. */

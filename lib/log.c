@@ -18,5 +18,5 @@ void kr_log_line(const struct kr_log *log, enum keyroute_log_level level, const 
   va_start(arguments, format);
   vsnprintf(line, sizeof(line), format, arguments);
   va_end(arguments);
-  log->cb(log->user, level, line);
+  log->cb(log->payload, level, line);
 }

@@ -5,9 +5,9 @@
 
 /* Where a connection's lines go; embedded by value, never changed after open. */
 struct kr_log {
-  keyroute_log_cb cb; /* NULL = nowhere */
-  void *user;
   enum keyroute_log_level level;
+  keyroute_log_cb cb; /* NULL = nowhere */
+  void *payload;
 };
 
 /* One line, printf-like, cut at 1023 bytes. Bytes of keys and servers go through kr_bytes_print

@@ -45,6 +45,7 @@ struct kr_lookup {
   struct kr_timer *alarm;   /* at the deadline */
   uint64_t epoch;           /* the cache's, when it began */
   uint64_t since;           /* the cache's logical time when it began */
+  int64_t waits_since_us;   /* began, or woke up */
   unsigned passed_over;
   bool answered; /* it has its result, and its done is yet to run */
 };

@@ -3,9 +3,7 @@
  *
  *  1. Tasks run in the order posted, none inside kr_loop_post, none under a lock.
  *  2. A task is linked through memory its owner provides: posting cannot fail.
- *  3. The thread, and so whatever libraries start on it, has all signals blocked: libuv 1.44 would
- *     otherwise raise SIGPIPE here, and an application's handlers would run on a thread it does not
- *     know.
+ *  3. The thread, and so whatever libraries start on it, has all signals blocked (signals.c).
  *  4. The loop ends when its owner says so and every socket and timer is gone; tasks posted until
  *     then are run.
  *
@@ -13,9 +11,12 @@
  */
 #include "lib/loop.h"
 
+#include "lib/signals.h"
+
 #include <assert.h>
+#include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
+#include <unistd.h>
 #include <uv.h>
 
 struct kr_loop {
@@ -35,19 +36,6 @@ struct kr_timer {
   kr_timer_cb fire;
   void *arg;
 };
-
-void kr_signals_block(void *saved)
-{
-  sigset_t all;
-
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, saved);
-}
-
-void kr_signals_restore(const void *saved)
-{
-  pthread_sigmask(SIG_SETMASK, saved, NULL);
-}
 
 /* Run what is queued, in order. What a task posts meanwhile wakes the loop again, so that sockets
  * and timers get their turn in between. */
@@ -83,6 +71,28 @@ static void thread_main(void *arg)
   uv_run(&loop->uv, UV_RUN_DEFAULT);
 }
 
+/* libuv ends the process if its first loop, with its epoll descriptor open, finds no two more for
+ * the pipe that all loops share; every other one it asks for politely. So see that there are some:
+ * two pipes are one descriptor more than that. (Another thread may take them in between; that is
+ * left.) */
+static bool descriptors_can_be_had(void)
+{
+  int first[2], second[2];
+
+  if (pipe2(first, O_CLOEXEC) != 0) {
+    return false;
+  }
+  bool had = pipe2(second, O_CLOEXEC) == 0;
+
+  if (had) {
+    close(second[0]);
+    close(second[1]);
+  }
+  close(first[0]);
+  close(first[1]);
+  return had;
+}
+
 int kr_loop_new(struct kr_loop **out, struct kr_mem *mem)
 {
   struct kr_loop *loop = kr_calloc(mem, sizeof(*loop));
@@ -94,7 +104,7 @@ int kr_loop_new(struct kr_loop **out, struct kr_mem *mem)
   loop->mem = kr_mem_ref(mem);
   loop->end = &loop->first;
   pthread_mutex_init(&loop->lock, NULL);
-  if (uv_loop_init(&loop->uv) != 0) {
+  if (!descriptors_can_be_had() || uv_loop_init(&loop->uv) != 0) {
     goto no_loop;
   }
   if (uv_async_init(&loop->uv, &loop->wake, run_tasks) != 0) {
@@ -118,7 +128,7 @@ no_wake:
 no_loop:
   pthread_mutex_destroy(&loop->lock);
   kr_free(mem, loop);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
   return KEYROUTE_E_NO_MEMORY;
 }
 
@@ -137,7 +147,7 @@ void kr_loop_free(struct kr_loop *loop)
   (void)closed;
   pthread_mutex_destroy(&loop->lock);
   kr_free(mem, loop);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
 }
 
 void kr_loop_post(struct kr_loop *loop, struct kr_task *task)

@@ -38,9 +38,4 @@ void kr_timer_stop(struct kr_timer *timer);
 /* For socket.c: the uv_loop_t. */
 void *kr_loop_uv(struct kr_loop *loop);
 
-/* Block all signals in this thread and hand back the mask to restore; for code that starts threads
- * of libraries. saved points to a sigset_t. */
-void kr_signals_block(void *saved);
-void kr_signals_restore(const void *saved);
-
 #endif

@@ -61,7 +61,7 @@ struct kr_mem *kr_mem_ref(struct kr_mem *mem)
   return mem;
 }
 
-void kr_mem_unref(struct kr_mem *mem)
+void kr_mem_release(struct kr_mem *mem)
 {
   /* Acquire-release: the thread that frees sees all that others did before they let go. */
   if (mem != NULL && atomic_fetch_sub_explicit(&mem->refs, 1, memory_order_acq_rel) == 1) {

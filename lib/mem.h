@@ -9,7 +9,7 @@ struct kr_mem;
 /* Make one from the application's allocator, or the C library's for NULL. NULL = out of memory. */
 struct kr_mem *kr_mem_new(const struct keyroute_allocator *allocator);
 struct kr_mem *kr_mem_ref(struct kr_mem *mem);
-void kr_mem_unref(struct kr_mem *mem);
+void kr_mem_release(struct kr_mem *mem);
 
 /* All return NULL when memory is short. Size 0 is taken as 1. */
 void *kr_alloc(struct kr_mem *mem, size_t size);

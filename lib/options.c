@@ -13,17 +13,18 @@
  */
 #include "lib/options.h"
 
+#include "lib/bytes.h"
+#include "lib/error.h"
+#include "lib/property.h"
+#include "lib/property_set.h"
+#include "lib/site_xml.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include "lib/error.h"
-#include "lib/property.h"
-#include "lib/property_set.h"
-#include "lib/site_xml.h"
 
 struct keyroute_options {
   struct kr_mem *mem; /* counted */
@@ -45,7 +46,7 @@ int keyroute_options_new(struct keyroute_options **out, const struct keyroute_al
   if (options == NULL || kr_property_set_new(&options->set, mem) != 0) {
     if (mem != NULL) {
       kr_free(mem, options);
-      kr_mem_unref(mem);
+      kr_mem_release(mem);
     }
     return KEYROUTE_E_NO_MEMORY;
   }
@@ -62,19 +63,10 @@ void keyroute_options_free(struct keyroute_options *options)
   struct kr_mem *mem = options->mem;
   kr_property_set_free(options->set);
   kr_free(mem, options);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
 }
 
 /* ---- Changing ------------------------------------------------------------------------------- */
-
-static int succeed(struct keyroute_detail *detail)
-{
-  if (detail != NULL) {
-    detail->error = 0;
-    detail->message[0] = '\0';
-  }
-  return 0;
-}
 
 /* Check a name's value as it stands after a change, if it came from this source. */
 static int check_changed(struct kr_mem *mem, const struct kr_property_set *set,
@@ -128,7 +120,16 @@ static int change(struct keyroute_options *options, enum kr_property_layer layer
   }
   kr_property_set_free(options->set);
   options->set = set;
-  return succeed(detail);
+  keyroute_detail_clear(detail);
+  return 0;
+}
+
+/* Names that begin with keyroute. are ours alone: one that we do not know is misspelt. */
+static bool is_misspelt(const char *name)
+{
+  static const char ours[] = "keyroute.";
+
+  return strncmp(name, ours, strlen(ours)) == 0 && kr_property_find(name) == NULL;
 }
 
 int keyroute_options_set(struct keyroute_options *options, const char *name, const char *value,
@@ -139,6 +140,13 @@ int keyroute_options_set(struct keyroute_options *options, const char *name, con
   if (options == NULL || name == NULL || name[0] == '\0' || value == NULL) {
     return kr_detail_fail(detail, KEYROUTE_E_INVALID_ARGUMENT,
                           "options, the property's name or its value is missing");
+  }
+  if (is_misspelt(name)) {
+    char printed[128];
+
+    return kr_detail_fail(detail, KEYROUTE_E_INVALID_ARGUMENT,
+                          "property %s: keyroute has no such property",
+                          kr_bytes_print(printed, sizeof(printed), keyroute_string(name)));
   }
   return change(options, KR_LAYER_CALL, "", &entry, 1, detail);
 }
@@ -207,7 +215,10 @@ int keyroute_options_read_environment(struct keyroute_options *options,
   if (error == 0 && user != NULL && user[0] != '\0') {
     error = change(options, KR_LAYER_FILE, "HADOOP_USER_NAME", &entry, 1, detail);
   }
-  return error == 0 ? succeed(detail) : error;
+  if (error == 0) {
+    keyroute_detail_clear(detail);
+  }
+  return error;
 }
 
 /* ---- Setters and getters of one property ---------------------------------------------------- */
@@ -264,11 +275,11 @@ int keyroute_options_set_deadline_ms(struct keyroute_options *options, int64_t d
   return set_number(options, "keyroute.deadline.ms", deadline_ms);
 }
 
-void keyroute_options_set_log(struct keyroute_options *options, keyroute_log_cb cb, void *user,
-                              enum keyroute_log_level level)
+void keyroute_options_set_log(struct keyroute_options *options, enum keyroute_log_level level,
+                              keyroute_log_cb cb, void *payload)
 {
   if (options != NULL) {
-    options->log = (struct kr_log){cb, user, level};
+    options->log = (struct kr_log){level, cb, payload};
   }
 }
 
@@ -286,7 +297,10 @@ int kr_options_settings(struct kr_settings **out, const struct keyroute_options 
   if (error != 0) {
     return kr_detail_fail(detail, error, "out of memory");
   }
-  error = kr_settings_read(out, defaults->mem, defaults->set, &defaults->log, detail);
+  error = keyroute_options_read_environment(defaults, detail);
+  if (error == 0) {
+    error = kr_settings_read(out, defaults->mem, defaults->set, &defaults->log, detail);
+  }
   keyroute_options_free(defaults);
   return error;
 }

@@ -3,7 +3,8 @@
 
 #include "lib/settings.h"
 
-/* Read the options into settings; NULL = defaults. As kr_settings_read. */
+/* Read the options into settings; NULL = defaults and the environment. As
+ * kr_settings_read. */
 int kr_options_settings(struct kr_settings **out, const struct keyroute_options *options,
                         struct keyroute_detail *detail);
 

@@ -20,15 +20,15 @@
  */
 #include "lib/property.h"
 
+#include "lib/bytes.h"
+#include "lib/error.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-
-#include "lib/bytes.h"
-#include "lib/error.h"
 
 #define INT_MAX_MS INT64_C(2147483647) /* what fits a Java int */
 

@@ -22,14 +22,14 @@
  */
 #include "lib/property_set.h"
 
+#include "lib/buf.h"
+#include "lib/bytes.h"
+#include "lib/error.h"
+
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "lib/buf.h"
-#include "lib/bytes.h"
-#include "lib/error.h"
 
 #define MAX_REPLACEMENTS 20
 #define MAX_VALUE_LEN ((size_t)1024 * 1024)
@@ -133,7 +133,7 @@ void kr_property_set_free(struct kr_property_set *set)
   kr_free(mem, set->values);
   kr_free(mem, set->too_deep);
   kr_free(mem, set);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
 }
 
 static int compare_entries(const void *a, const void *b)
@@ -238,10 +238,30 @@ static char *system_property(struct kr_mem *mem, const char *name)
   return kr_copy(mem, keyroute_string(is_name ? entry.pw_name : entry.pw_dir));
 }
 
+/* Put a value in the place of the variable at `at`. Returns 1, or NO_MEMORY. */
+static int put_in(const struct kr_property_set *set, char **text, size_t at, size_t len,
+                  const char *value, size_t *budget)
+{
+  struct kr_buf out;
+
+  kr_buf_init(&out, set->mem);
+  kr_buf_bytes(&out, kr_bytes(*text, at));
+  kr_buf_text(&out, value);
+  kr_buf_text(&out, *text + at + len);
+  kr_buf_u8(&out, 0);
+  *budget -= out.len < *budget ? out.len : *budget;
+  if (out.failed) {
+    kr_buf_clear(&out);
+    return KEYROUTE_E_NO_MEMORY;
+  }
+  kr_free(set->mem, *text);
+  *text = (char *)out.data;
+  return 1;
+}
+
 /* Replace the first variable of *text. Returns 1 if it did, 0 if nothing is left to do. */
 static int replace_one(const struct kr_property_set *set, char **text, size_t *budget)
 {
-  struct kr_buf out;
   size_t at = 0;
   size_t len = 0;
 
@@ -255,23 +275,8 @@ static int replace_one(const struct kr_property_set *set, char **text, size_t *b
   char *own = system_property(set->mem, name);
   size_t index = find(set, name);
   const char *value = own != NULL ? own : index < set->count ? set->entries[index]->raw : NULL;
-  int result = 0;
+  int result = value != NULL ? put_in(set, text, at, len, value, budget) : 0;
 
-  if (value != NULL) {
-    kr_buf_init(&out, set->mem);
-    kr_buf_bytes(&out, kr_bytes(*text, at));
-    kr_buf_text(&out, value);
-    kr_buf_text(&out, *text + at + len);
-    kr_buf_u8(&out, 0);
-    result = out.failed ? KEYROUTE_E_NO_MEMORY : 1;
-    *budget -= out.len < *budget ? out.len : *budget;
-  }
-  if (result == 1) {
-    kr_free(set->mem, *text);
-    *text = (char *)out.data;
-  } else if (result < 0) {
-    kr_buf_clear(&out);
-  }
   kr_free(set->mem, own);
   kr_free(set->mem, name);
   return result;
@@ -386,7 +391,6 @@ bool kr_property_set_find(const struct kr_property_set *set, const char *name,
   const struct entry *entry = set->entries[index];
   const char *text = set->values[index] != NULL ? set->values[index] : entry->raw;
   *out = (struct kr_property_value){.text = set->too_deep[index] ? NULL : text,
-                                    .raw = entry->raw,
                                     .source = entry->source,
                                     .line = entry->line,
                                     .layer = entry->layer};

@@ -23,7 +23,6 @@ struct kr_property_entry {
 /* What stands in a set. */
 struct kr_property_value {
   const char *text;   /* with ${...} replaced; NULL if they nest too deeply */
-  const char *raw;    /* as written */
   const char *source; /* the file, or "" */
   unsigned line;
   enum kr_property_layer layer;

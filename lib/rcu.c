@@ -24,9 +24,10 @@
  */
 #include "lib/rcu.h"
 
+#include "lib/signals.h"
+
 #include <assert.h>
 #include <pthread.h>
-#include <signal.h>
 #include <urcu-bp.h>
 
 #if defined(__SANITIZE_THREAD__)
@@ -95,6 +96,7 @@ static char sections_ended, deferred_ran;
 static void tell_begin(void)
 {
 }
+
 static void tell_end(void)
 {
 }
@@ -135,12 +137,11 @@ bool kr_rcu_reading(void)
 /* Have liburcu start its thread now, while this thread blocks what that one shall never see. */
 static void start_thread(void)
 {
-  sigset_t all, saved;
+  sigset_t saved;
 
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &saved);
+  kr_signals_block(&saved);
   urcu_bp_get_default_call_rcu_data();
-  pthread_sigmask(SIG_SETMASK, &saved, NULL);
+  kr_signals_restore(&saved);
 }
 
 static void run_deferred(struct rcu_head *inner)

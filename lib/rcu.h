@@ -1,7 +1,7 @@
 #ifndef KR_RCU_H
 #define KR_RCU_H
 
-#include "lib/mem.h"
+#include <stdbool.h>
 
 /* Read-copy-update: readers hold nothing up; what the writer takes away is freed once every reader
  * of that moment has gone. liburcu's flavour bp, which registers threads by itself. */

@@ -1,107 +1,32 @@
 /*
- * What a region is called, how names are ordered, and what its RegionInfo says.
+ * What a region is called, and what its RegionInfo says.
  *
  * A catalog row's key is the region's name, "table,start,id.encoded.", and its column
  * info:regioninfo repeats the name's parts as a message, with the end key that a name lacks.
  *
  *  1. A table's name holds no comma and an id holds none, but a start key holds any byte: the table
  *     ends at the first comma, the id begins behind the last, whatever stands between is start key.
- *  2. Names are ordered by table, then start key, then id, each part by its own bytes. Comparing
- *     whole names is wrong as soon as a start key holds a byte below ',': "t,a\x00,1" is behind
- *     "t,a,2", since "a\x00" is behind "a".
- *  3. A name with fewer commas stands before all names that go on where it ends. HBase's own
- *     comparator takes "t," apart differently in some releases, so bounds are always sent with both
- *     commas.
- *  4. What is not there, too large or left over makes the whole value CORRUPT. Whether the value
- *     fits its row is for the catalog to say.
+ *  2. What is not there, too large or left over makes the whole name or value CORRUPT. Whether a
+ *     value fits its row is for the catalog to say.
  *
- * Pure: any thread. Source: hbase-common MetaCellComparator; hbase-client RegionInfo,
- * RegionInfoBuilder; HBase.proto.
+ * Pure: any thread. Source: hbase-client RegionInfo, RegionInfoBuilder; HBase.proto
  */
 #include "lib/region.h"
-
-#include <md5.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "lib/buf.h"
 #include "lib/bytes.h"
 #include "lib/proto/hbase.pb-c.h"
 #include "lib/proto_alloc.h"
 
+#include <md5.h>
+#include <stdio.h>
+#include <string.h>
+
 #define PBUF_MAGIC 0x50425546u /* "PBUF" */
 #define ENCODED_LEN 32
 #define REPLICA_MAX 0xffff /* four hex digits in a name */
 
 /* ---- Names ----------------------------------------------------------------------------------- */
-
-/* A name cut at its commas: 0 = all of it is table, 1 = there is no tail. */
-struct parts {
-  struct keyroute_bytes table, start_key, tail;
-  int commas;
-};
-
-static struct parts cut(struct keyroute_bytes name)
-{
-  const char *begin = name.data;
-  const char *first = name.len > 0 ? memchr(begin, ',', name.len) : NULL;
-
-  if (first == NULL) {
-    return (struct parts){.table = name};
-  }
-  const char *end = begin + name.len;
-  const char *rest = first + 1;
-  const char *last = memrchr(first, ',', (size_t)(end - first));
-  struct parts parts = {.table = kr_bytes(begin, (size_t)(first - begin)), .commas = 1};
-
-  if (last == first) {
-    parts.start_key = kr_bytes(rest, (size_t)(end - rest));
-  } else {
-    parts.start_key = kr_bytes(rest, (size_t)(last - rest));
-    parts.tail = kr_bytes(last + 1, (size_t)(end - last - 1));
-    parts.commas = 2;
-  }
-  return parts;
-}
-
-int kr_region_name_compare(struct keyroute_bytes a, struct keyroute_bytes b)
-{
-  struct parts left = cut(a);
-  struct parts right = cut(b);
-  int order = kr_bytes_compare(left.table, right.table);
-
-  if (order != 0 || left.commas == 0 || right.commas == 0) {
-    return order != 0 ? order : left.commas - right.commas;
-  }
-  order = kr_bytes_compare(left.start_key, right.start_key);
-  if (order != 0 || left.commas == 1 || right.commas == 1) {
-    return order != 0 ? order : left.commas - right.commas;
-  }
-  return kr_bytes_compare(left.tail, right.tail);
-}
-
-/* Read the decimal id at the front of a tail; rest receives what is behind it. */
-static bool parse_id(int64_t *id, struct keyroute_bytes *rest, struct keyroute_bytes tail)
-{
-  const char *text = tail.data;
-  size_t len = 0;
-  int64_t value = 0;
-
-  for (; len < tail.len && text[len] >= '0' && text[len] <= '9'; len++) {
-    int digit = text[len] - '0';
-
-    if (value > (INT64_MAX - digit) / 10) {
-      return false;
-    }
-    value = value * 10 + digit;
-  }
-  if (len == 0) {
-    return false;
-  }
-  *id = value;
-  *rest = kr_bytes(text + len, tail.len - len);
-  return true;
-}
 
 /* Read ".encoded.", or nothing at all. */
 static bool parse_encoded(struct keyroute_bytes *encoded, struct keyroute_bytes rest)
@@ -124,14 +49,28 @@ static bool parse_encoded(struct keyroute_bytes *encoded, struct keyroute_bytes 
   return true;
 }
 
+/* Read what stands behind the last comma: "id" or "id.encoded.". */
+static bool parse_tail(struct kr_region_name *out, struct keyroute_bytes tail)
+{
+  size_t digits = kr_bytes_number(&out->id, tail, INT64_MAX);
+
+  return digits > 0 && parse_encoded(&out->encoded,
+                                     kr_bytes((const char *)tail.data + digits, tail.len - digits));
+}
+
 int kr_region_name_parse(struct kr_region_name *out, struct keyroute_bytes name)
 {
-  struct parts parts = cut(name);
-  struct kr_region_name parsed = {.table = parts.table, .start_key = parts.start_key};
-  struct keyroute_bytes rest;
+  const char *begin = name.data;
+  const char *first = name.len > 0 ? memchr(begin, ',', name.len) : NULL;
+  const char *last = name.len > 0 ? memrchr(begin, ',', name.len) : NULL;
+  struct kr_region_name parsed;
 
-  if (parts.commas < 2 || parts.table.len == 0 || !parse_id(&parsed.id, &rest, parts.tail) ||
-      !parse_encoded(&parsed.encoded, rest)) {
+  if (first == NULL || first == begin || first == last) {
+    return KEYROUTE_E_CORRUPT;
+  }
+  parsed.table = kr_bytes(begin, (size_t)(first - begin));
+  parsed.start_key = kr_bytes(first + 1, (size_t)(last - first - 1));
+  if (!parse_tail(&parsed, kr_bytes(last + 1, (size_t)(begin + name.len - last - 1)))) {
     return KEYROUTE_E_CORRUPT;
   }
   *out = parsed;
@@ -163,11 +102,6 @@ void kr_region_encoded_name(char out[33], struct keyroute_bytes table,
 
 /* ---- RegionInfo ------------------------------------------------------------------------------ */
 
-static struct keyroute_bytes view(ProtobufCBinaryData data)
-{
-  return kr_bytes(data.data, data.len);
-}
-
 /* HBase requires region_id and both parts of the table's name; the rest has defaults. */
 static bool believable(const Kr__Pb__RegionInfo *message)
 {
@@ -194,11 +128,11 @@ static struct keyroute_bytes place_table(char **at, const Kr__Pb__TableName *tab
 {
   char *to = *at;
 
-  if (!kr_bytes_equal(view(table->namespace_), keyroute_string("default"))) {
-    place(at, view(table->namespace_));
+  if (!kr_bytes_equal(kr_proto_bytes(table->namespace_), keyroute_string("default"))) {
+    place(at, kr_proto_bytes(table->namespace_));
     place(at, kr_bytes(":", 1));
   }
-  place(at, view(table->qualifier));
+  place(at, kr_proto_bytes(table->qualifier));
   return kr_bytes(to, (size_t)(*at - to));
 }
 
@@ -216,8 +150,8 @@ static struct kr_region_info *info_new(struct kr_mem *mem, const Kr__Pb__RegionI
   char *at = (char *)(info + 1);
 
   info->table = place_table(&at, table);
-  info->start_key = place(&at, view(message->start_key));
-  info->end_key = place(&at, view(message->end_key));
+  info->start_key = place(&at, kr_proto_bytes(message->start_key));
+  info->end_key = place(&at, kr_proto_bytes(message->end_key));
   info->id = (int64_t)message->region_id;
   info->replica = message->replica_id;
   info->offline = message->offline;

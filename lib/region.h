@@ -14,10 +14,6 @@ struct kr_region_name {
 /* Names of primaries only, as catalog rows have them. Errors: CORRUPT. */
 int kr_region_name_parse(struct kr_region_name *out, struct keyroute_bytes name);
 
-/* The order of catalog rows: table, start key, id, three comparisons. Names without two commas are
- * compared as far as they go. Source: HBase MetaCellComparator */
-int kr_region_name_compare(struct keyroute_bytes a, struct keyroute_bytes b);
-
 /* The encoded name of a user table's region: 32 hex digits and a NUL. (Regions of the catalog and
  * of old clusters have a number instead, made by another hash.)
  * Source: HBase RegionInfo.createRegionName */

@@ -29,8 +29,6 @@ typedef void (*kr_root_cb)(void *arg, const struct kr_root *root);
 typedef void (*kr_root_changed_cb)(void *arg);
 
 struct kr_registry_ops {
-  const char *name;
-
   /* Read the root's location, from the authority itself, not from memory. NULL = out of memory (cb
    * is then not called). It ends by timeout_ms with the most telling failure seen. Codes:
    * BOOTSTRAP (znode absent, empty; parent absent; ZooKeeper refuses), RESOLVE (no host of the

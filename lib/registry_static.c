@@ -117,11 +117,15 @@ static void free_registry(struct kr_registry *base)
 
   kr_free(mem, registry->root);
   kr_free(mem, registry);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
 }
 
 static const struct kr_registry_ops ops = {
-    "static", read_root, cancel, shut_down, close_registry, free_registry,
+    .read_root = read_root,
+    .cancel = cancel,
+    .shutdown = shut_down,
+    .close = close_registry,
+    .free = free_registry,
 };
 
 int kr_registry_static_set(struct kr_registry *base, const char *root)

@@ -41,8 +41,6 @@ struct registry {
   struct kr_registry base;
   struct kr_mem *mem; /* counted */
   struct kr_loop *loop;
-  struct kr_registry_counters *counters;
-  struct kr_registry_counters uncounted; /* in their place where nobody wants to know */
   kr_root_changed_cb changed;
   void *changed_arg;
   struct kr_zk_paths paths;
@@ -203,11 +201,7 @@ static struct kr_root_read *start_read(struct registry *registry, int64_t timeou
 static struct kr_root_read *read_root(struct kr_registry *base, int64_t timeout_ms, kr_root_cb cb,
                                       void *arg)
 {
-  struct registry *registry = (struct registry *)base;
-
-  /* Relaxed: a figure for people, which orders nothing. */
-  atomic_fetch_add_explicit(&registry->counters->reads, 1, memory_order_relaxed);
-  return start_read(registry, timeout_ms, cb, arg);
+  return start_read((struct registry *)base, timeout_ms, cb, arg);
 }
 
 static void cancel(struct kr_registry *base, struct kr_root_read *read)
@@ -336,16 +330,20 @@ static void free_registry(struct kr_registry *base)
   kr_zk_keeper_free(registry->keeper);
   kr_zk_paths_clear(&registry->paths, mem);
   kr_free(mem, registry);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
 }
 
 static const struct kr_registry_ops ops = {
-    "zookeeper", read_root, cancel, shut_down, close_registry, free_registry,
+    .read_root = read_root,
+    .cancel = cancel,
+    .shutdown = shut_down,
+    .close = close_registry,
+    .free = free_registry,
 };
 
 int kr_registry_zookeeper_new(struct kr_registry **out, struct kr_mem *mem, struct kr_loop *loop,
-                              const struct kr_settings *settings, kr_root_changed_cb changed,
-                              void *changed_arg, struct kr_registry_counters *counters)
+                              const struct kr_settings *settings, struct kr_stats *stats,
+                              kr_root_changed_cb changed, void *changed_arg)
 {
   struct registry *registry = kr_calloc(mem, sizeof(*registry));
 
@@ -355,15 +353,13 @@ int kr_registry_zookeeper_new(struct kr_registry **out, struct kr_mem *mem, stru
   registry->base.ops = &ops;
   registry->mem = kr_mem_ref(mem);
   registry->loop = loop;
-  registry->counters = counters != NULL ? counters : &registry->uncounted;
   registry->changed = changed;
   registry->changed_arg = changed_arg;
   if (!kr_zk_paths_init(&registry->paths, mem, settings)) {
     goto short_of_memory;
   }
   /* The keeper comes last: it cannot be freed here, only closed. */
-  registry->keeper =
-      kr_zk_keeper_new(mem, loop, settings, &events, registry, &registry->counters->sessions);
+  registry->keeper = kr_zk_keeper_new(mem, loop, settings, stats, &events, registry);
   if (registry->keeper == NULL) {
     goto short_of_memory;
   }

@@ -20,7 +20,7 @@
  *  5. A connection with requests is never idle; one that is still connecting isn't either, and is
  *     ended by the connect timeout.
  *  6. What a frame claims to hold allocates nothing: the buffer grows with the bytes that have
- *     come. It holds at most one frame of max_frame and one read.
+ *     come. It holds at most one frame of max_frame_len and one read.
  *  7. While frames are being taken from a connection's buffer (`reading`) it is not freed.
  *
  * Lists serve where hashes might be expected: a request's number is looked up from the oldest on,
@@ -29,17 +29,19 @@
  * Two codecs share this machine: protobuf RPC, and later 0.94's Writable RPC. SASL will be a state
  * between `opened` and the hello.
  *
- * Threads: the loop only; the counters are read by others.
+ * Threads: the loop only.
  * Source: HBase ipc.NettyRpcConnection, ipc.AbstractRpcClient
  */
 #include "lib/rpc.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "lib/bytes.h"
 #include "lib/clock.h"
+#include "lib/server.h"
 #include "lib/socket.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <utlist.h>
 
 /* The last number but one that is still positive in Java. */
 #define LAST_ID 0x7ffffffeu
@@ -51,9 +53,9 @@ struct conn {
   struct conn *next;
   struct conn **link; /* what points here; NULL = not in the list any more */
   struct kr_rpc *rpc;
-  struct kr_socket *socket; /* NULL = ended */
-  struct kr_rpc_request *first, *last;
-  struct kr_timer *idle; /* NULL = not idle */
+  struct kr_socket *socket;        /* NULL = ended */
+  struct kr_rpc_request *requests; /* in the order they were made */
+  struct kr_timer *idle;           /* NULL = not idle */
   struct kr_buf in;
   uint32_t next_id;
   int64_t heard_us; /* when the last byte came */
@@ -84,60 +86,25 @@ struct kr_rpc {
   struct kr_worker *resolver;
   const struct kr_settings *settings;
   const struct kr_rpc_codec *codec;
-  struct kr_transport_counters *counters;
+  struct kr_stats *stats;
   struct conn *conns;
   bool shut;
 };
 
-static void count(_Atomic uint64_t *counter)
-{
-  /* Relaxed: a figure for people, which orders nothing. */
-  atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
-}
-
 /* ---- Requests in their connection's list ----------------------------------------------------- */
-
-static void list_request(struct conn *conn, struct kr_rpc_request *request)
-{
-  request->prev = conn->last;
-  if (conn->last != NULL) {
-    conn->last->next = request;
-  } else {
-    conn->first = request;
-  }
-  conn->last = request;
-}
-
-static void unlist_request(struct kr_rpc_request *request)
-{
-  struct conn *conn = request->conn;
-
-  if (request->prev != NULL) {
-    request->prev->next = request->next;
-  } else {
-    conn->first = request->next;
-  }
-  if (request->next != NULL) {
-    request->next->prev = request->prev;
-  } else {
-    conn->last = request->prev;
-  }
-}
 
 static struct kr_rpc_request *find_request(struct conn *conn, uint32_t id)
 {
-  struct kr_rpc_request *request = conn->first;
+  struct kr_rpc_request *request;
 
-  while (request != NULL && request->id != id) {
-    request = request->next;
-  }
+  DL_SEARCH_SCALAR(conn->requests, request, id, id);
   return request;
 }
 
 /* Take a request out of everything, its memory included; what is left is whom to tell. */
 static void remove_request(struct kr_rpc_request *request)
 {
-  unlist_request(request);
+  DL_DELETE(request->conn->requests, request);
   kr_timer_stop(request->timer);
   kr_buf_clear(&request->unsent);
   kr_free(request->conn->rpc->mem, request);
@@ -183,8 +150,8 @@ static void end_conn(struct conn *conn, const struct kr_failure *failure)
   bool reading = conn->reading;
 
   conn->reading = true; /* callbacks may cancel requests here, which must not free it under us */
-  while (conn->first != NULL) {
-    fail_request(conn->first, failure);
+  while (conn->requests != NULL) {
+    fail_request(conn->requests, failure);
   }
   conn->reading = reading;
   if (!reading) {
@@ -236,7 +203,7 @@ static void rest_conn(struct conn *conn)
 {
   int64_t idle_ms = conn->rpc->settings->connection_idle_ms;
 
-  if (conn->first != NULL || conn->socket == NULL || !conn->open) {
+  if (conn->requests != NULL || conn->socket == NULL || !conn->open) {
     return;
   }
   if (conn->retired) {
@@ -291,7 +258,7 @@ static size_t take_frame(struct conn *conn, struct keyroute_bytes in)
   struct kr_failure failure;
   size_t len = 0;
 
-  if (rpc->codec->frame(&len, in, rpc->settings->max_frame, &failure) != 0) {
+  if (rpc->codec->frame(&len, in, rpc->settings->max_frame_len, &failure) != 0) {
     end_conn_with(conn, &failure);
     return 0;
   }
@@ -351,7 +318,7 @@ static int send_request(struct kr_rpc_request *request, struct kr_buf *frame)
 
   if (error == 0) {
     request->sent_us = kr_clock_us();
-    count(&conn->rpc->counters->rpcs);
+    kr_stats_add(conn->rpc->stats, KR_COUNT_RPCS, 1);
   }
   return error;
 }
@@ -373,10 +340,10 @@ static void conn_opened(void *arg)
   struct conn *conn = arg;
   int error = send_hello(conn);
 
-  count(&conn->rpc->counters->connects);
+  kr_stats_add(conn->rpc->stats, KR_COUNT_CONNECTS, 1);
   conn->open = true;
   kr_log_line(&conn->rpc->settings->log, KEYROUTE_LOG_DEBUG, "connected to %s", conn->server);
-  for (struct kr_rpc_request *at = conn->first; at != NULL && error == 0; at = at->next) {
+  for (struct kr_rpc_request *at = conn->requests; at != NULL && error == 0; at = at->next) {
     error = send_request(at, &at->unsent);
   }
   if (error != 0) {
@@ -409,7 +376,7 @@ static struct conn *new_conn(struct kr_rpc *rpc, const char *host, int port)
   conn->rpc = rpc;
   conn->port = port;
   memcpy(conn->host, host, host_size);
-  kr_socket_print_server(conn->server, sizeof(conn->server), host, port);
+  kr_server_print(conn->server, sizeof(conn->server), host, port);
   kr_buf_init(&conn->in, rpc->mem);
   conn->socket = kr_socket_open(rpc->mem, rpc->loop, rpc->resolver, host, port,
                                 rpc->settings->connect_timeout_ms, &conn_events, conn);
@@ -494,7 +461,7 @@ struct kr_rpc_request *kr_rpc_start(struct kr_rpc *rpc, const char *host, int po
   request->timeout_ms = call->timeout_ms;
   snprintf(request->method, sizeof(request->method), "%s", call->method);
   kr_buf_init(&request->unsent, rpc->mem);
-  list_request(conn, request);
+  DL_APPEND(conn->requests, request);
   if (prepare_request(request, call) != 0) {
     remove_request(request);
     rest_conn(conn);
@@ -517,7 +484,7 @@ void kr_rpc_cancel(struct kr_rpc_request *request)
 
 struct kr_rpc *kr_rpc_new(struct kr_mem *mem, struct kr_loop *loop, struct kr_worker *resolver,
                           const struct kr_settings *settings, const struct kr_rpc_codec *codec,
-                          struct kr_transport_counters *counters)
+                          struct kr_stats *stats)
 {
   struct kr_rpc *rpc = kr_calloc(mem, sizeof(*rpc));
 
@@ -527,7 +494,7 @@ struct kr_rpc *kr_rpc_new(struct kr_mem *mem, struct kr_loop *loop, struct kr_wo
     rpc->resolver = resolver;
     rpc->settings = settings;
     rpc->codec = codec;
-    rpc->counters = counters;
+    rpc->stats = stats;
   }
   return rpc;
 }
@@ -552,6 +519,6 @@ void kr_rpc_free(struct kr_rpc *rpc)
     struct kr_mem *mem = rpc->mem;
 
     kr_free(mem, rpc);
-    kr_mem_unref(mem);
+    kr_mem_release(mem);
   }
 }

@@ -1,24 +1,17 @@
 #ifndef KR_RPC_H
 #define KR_RPC_H
 
-#include <stdatomic.h>
-
 #include "lib/buf.h"
 #include "lib/error.h"
 #include "lib/loop.h"
 #include "lib/settings.h"
+#include "lib/stats.h"
 #include "lib/worker.h"
 
 /* Connections to servers, and requests multiplexed over them by number. It knows neither methods
  * nor the bytes of a frame: those are the codec's. All on the loop thread. */
 struct kr_rpc;
 struct kr_rpc_request; /* one under way */
-
-/* Read by any thread. */
-struct kr_transport_counters {
-  _Atomic uint64_t connects; /* connections made */
-  _Atomic uint64_t rpcs;     /* requests sent */
-};
 
 /* What is asked. */
 struct kr_rpc_call {
@@ -41,8 +34,6 @@ struct kr_rpc_reply {
 /* How one protocol writes and reads its frames. On a failure that is not memory's, frame and reply
  * fill in a PROTOCOL failure, without the server's name. */
 struct kr_rpc_codec {
-  const char *name;
-
   /* What a connection opens with. */
   void (*hello)(struct kr_buf *out, const struct kr_settings *settings);
 
@@ -50,8 +41,9 @@ struct kr_rpc_codec {
   void (*request)(struct kr_buf *out, uint32_t id, const struct kr_rpc_call *call);
 
   /* How long the frame at the head of `in` is; *len is 0 as long as that can't be told. A length
-   * over max_frame fails before anything is made room for. Errors: PROTOCOL. */
-  int (*frame)(size_t *len, struct keyroute_bytes in, size_t max_frame, struct kr_failure *failure);
+   * over max_frame_len fails before anything is made room for. Errors: PROTOCOL. */
+  int (*frame)(size_t *len, struct keyroute_bytes in, size_t max_frame_len,
+               struct kr_failure *failure);
 
   /* Take one whole frame apart. Errors: PROTOCOL, NO_MEMORY. */
   int (*reply)(struct kr_rpc_reply *out, struct kr_mem *mem, struct keyroute_bytes frame,
@@ -64,10 +56,10 @@ struct kr_rpc_codec {
 typedef bool (*kr_rpc_cb)(void *arg, const struct kr_failure *failure,
                           const struct kr_rpc_reply *reply);
 
-/* settings and counters are borrowed until kr_rpc_free. NULL = out of memory. */
+/* settings and stats are borrowed until kr_rpc_free. NULL = out of memory. */
 struct kr_rpc *kr_rpc_new(struct kr_mem *mem, struct kr_loop *loop, struct kr_worker *resolver,
                           const struct kr_settings *settings, const struct kr_rpc_codec *codec,
-                          struct kr_transport_counters *counters);
+                          struct kr_stats *stats);
 
 /* Send a request over the connection to a server, which is made if there is none. host and call are
  * copied. NULL = out of memory, or shut down: cb is then not called. */

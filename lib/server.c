@@ -11,6 +11,7 @@
  */
 #include "lib/server.h"
 
+#include "lib/bytes.h"
 #include "lib/hash.h"
 
 #include <stdio.h>
@@ -41,22 +42,24 @@ struct kr_server *kr_server_ref(struct kr_server *server)
   return server;
 }
 
-void kr_server_unref(struct kr_server *server)
+void kr_server_release(struct kr_server *server)
 {
   /* Acquire-release: whoever frees sees all that others did before they let go. */
   if (server != NULL && __atomic_fetch_sub(&server->refs, 1, __ATOMIC_ACQ_REL) == 1) {
     struct kr_mem *mem = server->mem;
 
     kr_free(mem, server);
-    kr_mem_unref(mem);
+    kr_mem_release(mem);
   }
 }
 
 char *kr_server_print(char *out, size_t size, const char *host, int port)
 {
   bool bare_ipv6 = strchr(host, ':') != NULL && host[0] != '[';
+  char shown[256];
 
-  snprintf(out, size, bare_ipv6 ? "[%s]:%d" : "%s:%d", host, port);
+  kr_bytes_print(shown, sizeof(shown), keyroute_string(host));
+  snprintf(out, size, bare_ipv6 ? "[%s]:%d" : "%s:%d", shown, port);
   return out;
 }
 
@@ -75,7 +78,7 @@ static void remove_entry(struct kr_servers *servers, struct entry *entry)
   struct kr_mem *mem = servers->mem;
 
   HASH_DEL(servers->entries, entry);
-  kr_server_unref(entry->server);
+  kr_server_release(entry->server);
   kr_free(mem, entry->key);
   kr_free(mem, entry);
 }
@@ -136,7 +139,7 @@ static struct entry *add_entry(struct kr_servers *servers, struct server_key *ke
     HASH_ADD_KEYPTR(hh, servers->entries, key, (unsigned)key_len, entry);
   }
   if (hash_failed) {
-    kr_server_unref(server);
+    kr_server_release(server);
     kr_free(mem, key);
     kr_free(mem, entry);
     return NULL;

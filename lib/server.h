@@ -16,9 +16,9 @@ struct kr_server {
 };
 
 struct kr_server *kr_server_ref(struct kr_server *server);
-void kr_server_unref(struct kr_server *server); /* any thread; NULL is accepted */
+void kr_server_release(struct kr_server *server); /* any thread; NULL is accepted */
 
-/* Write "host:port", an IPv6 address in brackets. Returns out. */
+/* Write "host:port", an IPv6 address in brackets; printable, cut to fit. Returns out. */
 char *kr_server_print(char *out, size_t size, const char *host, int port);
 
 /* The table in which servers are interned. Loop thread only. */

@@ -15,16 +15,16 @@
  */
 #include "lib/settings.h"
 
-#include <pwd.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "lib/bytes.h"
 #include "lib/connect_string.h"
 #include "lib/error.h"
 #include "lib/property.h"
 #include "lib/property_set.h"
+
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #define MAX_DEADLINE_MS INT64_C(86400000)
 #define NO_LIMIT_MS INT64_C(2147483647)
@@ -55,22 +55,20 @@ static void print_place(char *out, size_t size, const struct kr_property_value *
   }
 }
 
-/* The ensemble is parsed by who knows how to; only the port of hosts without one is not known here,
- * and any will do to check the rest. */
+/* The ensemble is parsed by who knows how to, whose reason shows the part that is wrong; only the
+ * port of hosts without one is not known here, and any will do to check the rest. */
 static int check_quorum(struct kr_mem *mem, const char *name, const char *text, const char *place,
                         struct keyroute_detail *detail)
 {
   struct kr_connect_string *ensemble = NULL;
-  char reason[256] = "";
+  char reason[300] = "out of memory";
   int error = kr_connect_string_parse(&ensemble, mem, text, 2181, reason, sizeof(reason));
 
   kr_connect_string_free(ensemble);
   if (error == 0) {
     return 0;
   }
-  char printed[128];
-  kr_bytes_print(printed, sizeof(printed), keyroute_string(text));
-  return kr_detail_fail(detail, error, "%sproperty %s is \"%s\": %s", place, name, printed, reason);
+  return kr_detail_fail(detail, error, "%sproperty %s: %s", place, name, reason);
 }
 
 int kr_setting_check(struct kr_mem *mem, const struct kr_property *property, const char *name,
@@ -191,7 +189,7 @@ static void fill_numbers(struct kr_settings *settings, const struct source *from
   settings->connect_timeout_ms = get_number(from, KR_PROPERTY_CONNECT_TIMEOUT);
   settings->rpc_timeout_ms = rpc_timeout > 0 ? rpc_timeout : NO_LIMIT_MS;
   settings->connection_idle_ms = get_number(from, KR_PROPERTY_CONNECTION_IDLE);
-  settings->max_frame = (size_t)get_number(from, KR_PROPERTY_FRAME_MAX);
+  settings->max_frame_len = (size_t)get_number(from, KR_PROPERTY_FRAME_MAX);
   settings->deadline_ms = get_deadline(from);
   settings->retries = (int)get_number(from, KR_PROPERTY_RETRIES);
   settings->pause_ms = get_number(from, KR_PROPERTY_PAUSE);
@@ -318,5 +316,5 @@ void kr_settings_free(struct kr_settings *settings)
     kr_free(mem, texts[i]);
   }
   kr_free(mem, settings);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
 }

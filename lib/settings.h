@@ -24,7 +24,7 @@ struct kr_settings {
   int64_t connect_timeout_ms;
   int64_t rpc_timeout_ms;     /* of one request */
   int64_t connection_idle_ms; /* close a server's connection after so long without a call */
-  size_t max_frame;           /* bytes; a longer reply is PROTOCOL */
+  size_t max_frame_len;       /* bytes; a longer reply is PROTOCOL */
 
   int64_t deadline_ms; /* of calls that name none */
   int retries;

@@ -21,16 +21,16 @@
  */
 #include "lib/site_xml.h"
 
+#include "lib/buf.h"
+#include "lib/bytes.h"
+#include "lib/error.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <libxml/parser.h>
 #include <libxml/tree.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "lib/buf.h"
-#include "lib/bytes.h"
-#include "lib/error.h"
 
 /* One file being read: what every step needs to say where it failed. */
 struct reading {
@@ -351,5 +351,5 @@ void kr_site_free(struct kr_site *site)
   }
   kr_free(mem, site->properties);
   kr_free(mem, site);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
 }

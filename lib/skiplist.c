@@ -27,11 +27,11 @@
  */
 #include "lib/skiplist.h"
 
-#include <assert.h>
-#include <stdatomic.h>
-
 #include "lib/bytes.h"
 #include "lib/rcu.h"
+
+#include <assert.h>
+#include <stdatomic.h>
 
 /* With a quarter of each level in the next, enough for 4^12 = 16 million entries. */
 #define MAX_HEIGHT 12
@@ -96,7 +96,7 @@ static void node_free(struct kr_rcu_head *head)
   struct kr_mem *mem = node->mem;
 
   kr_free(mem, node);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
 }
 
 static void node_retire(struct kr_skiplist *list, struct node *node)
@@ -207,7 +207,7 @@ void kr_skiplist_free(struct kr_skiplist *list)
     kr_free(mem, node);
   }
   kr_free(mem, list);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
 }
 
 /* Relaxed: readers get a figure, nothing is derived from it. */
@@ -309,11 +309,6 @@ void *kr_skiplist_floor(const struct kr_skiplist *list, struct keyroute_bytes ke
 void *kr_skiplist_lower(const struct kr_skiplist *list, struct keyroute_bytes key)
 {
   return left_value(list, find_gap(list, key, false, NULL));
-}
-
-void *kr_skiplist_ceiling(const struct kr_skiplist *list, struct keyroute_bytes key)
-{
-  return right_value(find_gap(list, key, false, NULL));
 }
 
 void *kr_skiplist_higher(const struct kr_skiplist *list, struct keyroute_bytes key)

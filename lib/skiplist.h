@@ -21,10 +21,9 @@ void *kr_skiplist_take(struct kr_skiplist *list, struct keyroute_bytes key);
 
 /* Readers, and the writer. NULL = none. */
 void *kr_skiplist_find(const struct kr_skiplist *list, struct keyroute_bytes key);
-void *kr_skiplist_floor(const struct kr_skiplist *list, struct keyroute_bytes key);   /* <= key */
-void *kr_skiplist_lower(const struct kr_skiplist *list, struct keyroute_bytes key);   /* <  key */
-void *kr_skiplist_ceiling(const struct kr_skiplist *list, struct keyroute_bytes key); /* >= key */
-void *kr_skiplist_higher(const struct kr_skiplist *list, struct keyroute_bytes key);  /* >  key */
+void *kr_skiplist_floor(const struct kr_skiplist *list, struct keyroute_bytes key);  /* <= key */
+void *kr_skiplist_lower(const struct kr_skiplist *list, struct keyroute_bytes key);  /* <  key */
+void *kr_skiplist_higher(const struct kr_skiplist *list, struct keyroute_bytes key); /* >  key */
 void *kr_skiplist_first(const struct kr_skiplist *list);
 void *kr_skiplist_last(const struct kr_skiplist *list);
 size_t kr_skiplist_count(const struct kr_skiplist *list);

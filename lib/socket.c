@@ -26,15 +26,16 @@
  */
 #include "lib/socket.h"
 
+#include "lib/bytes.h"
+#include "lib/clock.h"
+#include "lib/server.h"
+
 #include <assert.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uv.h>
-
-#include "lib/bytes.h"
-#include "lib/clock.h"
 
 #define READ_SIZE (64 * 1024)
 #define KEEPALIVE_S 30
@@ -86,20 +87,11 @@ struct kr_socket {
   char address[64]; /* the one being tried, as text */
   char server[272];
   char reason[256]; /* why the last address failed */
+  bool at_home;     /* it failed here, before the server was asked */
   char host[];
 };
 
 static void try_next(struct kr_socket *socket);
-
-char *kr_socket_print_server(char *out, size_t size, const char *host, int port)
-{
-  bool bare = strchr(host, ':') == NULL;
-  char shown[256];
-
-  kr_bytes_print(shown, sizeof(shown), keyroute_string(host));
-  snprintf(out, size, bare ? "%s:%d" : "[%s]:%d", shown, port);
-  return out;
-}
 
 static void link_closed(uv_handle_t *handle)
 {
@@ -107,7 +99,7 @@ static void link_closed(uv_handle_t *handle)
   struct kr_mem *mem = link->mem;
 
   kr_free(mem, link);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
 }
 
 static void drop_link(struct kr_socket *socket)
@@ -132,7 +124,7 @@ static void free_socket(struct kr_socket *socket)
     freeaddrinfo(socket->found);
   }
   kr_free(mem, socket);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
 }
 
 void kr_socket_close(struct kr_socket *socket)
@@ -233,7 +225,7 @@ static void write_done(uv_write_t *uv, int status)
 
   kr_free(mem, write->data);
   kr_free(mem, write);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
   if (status < 0 && link->socket != NULL) {
     end_lost(link->socket, status);
   }
@@ -339,6 +331,12 @@ static struct link *new_link(struct kr_socket *socket)
   return link;
 }
 
+/* Did connecting fail for want of something here? That says nothing about the server. */
+static bool is_shortage(int error)
+{
+  return error == UV_EMFILE || error == UV_ENFILE || error == UV_ENOBUFS || error == UV_ENOMEM;
+}
+
 /* Try the next address, or tell that the last has failed. */
 static void try_next(struct kr_socket *socket)
 {
@@ -355,11 +353,12 @@ static void try_next(struct kr_socket *socket)
       struct kr_failure failure;
 
       kr_fail(&failure, KEYROUTE_E_UNREACHABLE, "connect to %s%s", socket->server, socket->reason);
-      failure.connecting = true;
+      failure.connecting = !socket->at_home;
       end_socket(socket, &failure);
       return;
     }
     socket->next = address->ai_next;
+    socket->at_home = false;
     getnameinfo(address->ai_addr, address->ai_addrlen, socket->address, sizeof(socket->address),
                 NULL, 0, NI_NUMERICHOST);
     socket->link = new_link(socket);
@@ -371,6 +370,7 @@ static void try_next(struct kr_socket *socket)
     error = uv_tcp_connect(&socket->link->connect, &socket->link->tcp, address->ai_addr,
                            link_connected);
     if (error != 0) {
+      socket->at_home = is_shortage(error);
       note_reason(socket, strerror(-error));
     }
   } while (error != 0);
@@ -511,7 +511,7 @@ struct kr_socket *kr_socket_open(struct kr_mem *mem, struct kr_loop *loop,
   socket->timeout_ms = timeout_ms;
   socket->deadline_us = kr_clock_us() + timeout_ms * 1000;
   memcpy(socket->host, host, host_size);
-  kr_socket_print_server(socket->server, sizeof(socket->server), host, port);
+  kr_server_print(socket->server, sizeof(socket->server), host, port);
   socket->start.run = run_start;
   kr_loop_post(loop, &socket->start);
   return socket;

@@ -37,7 +37,4 @@ int kr_socket_write(struct kr_socket *socket, struct kr_buf *buf);
  * turns later. NULL is accepted. */
 void kr_socket_close(struct kr_socket *socket);
 
-/* "host:port", or "[host]:port" for an IPv6 address; printable, cut to fit. Returns out. */
-char *kr_socket_print_server(char *out, size_t size, const char *host, int port);
-
 #endif

@@ -3,7 +3,8 @@
  *
  * Hits are counted in the caller's thread. Were all threads to add to one number, its cache line
  * would travel between their processors at each hit, so there are stripes, each on lines of its
- * own, and a thread keeps to one. Two threads may share a stripe: the additions are atomic.
+ * own, and a thread keeps to one. Two threads may share a stripe: the additions are atomic. All
+ * orders are relaxed, for a count orders nothing.
  */
 #include "lib/stats.h"
 
@@ -58,7 +59,6 @@ void kr_stats_add(struct kr_stats *stats, enum kr_counter counter, uint64_t more
   if (own_stripe == 0) {
     own_stripe = 1 + atomic_fetch_add_explicit(&next_stripe, 1, memory_order_relaxed) % STRIPES;
   }
-  /* Relaxed: a count orders nothing. */
   atomic_fetch_add_explicit(&stats->stripes[own_stripe - 1].counters[counter], more,
                             memory_order_relaxed);
 }

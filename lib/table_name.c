@@ -20,10 +20,10 @@
  */
 #include "lib/table_name.h"
 
+#include "lib/bytes.h"
+
 #include <stdint.h>
 #include <string.h>
-
-#include "lib/bytes.h"
 
 /* How many bytes a UTF-8 sequence has by its first byte, of those that may be in a name; 0 for a
  * byte that begins none, or one above U+FFFF. */

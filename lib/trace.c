@@ -40,7 +40,7 @@ void kr_trace_free(struct keyroute_trace *trace)
 
     kr_free(mem, trace->steps);
     kr_free(mem, trace);
-    kr_mem_unref(mem);
+    kr_mem_release(mem);
   }
 }
 

@@ -13,8 +13,6 @@ struct kr_request; /* one under way */
 typedef void (*kr_scan_cb)(void *arg, const struct kr_failure *failure, const struct kr_rows *rows);
 
 struct kr_transport_ops {
-  const char *name;
-
   /* Start a scan on a server. host and everything in scan are copied. NULL = out of memory (cb is
    * then not called). Every failure names server and reason; codes: RESOLVE, UNREACHABLE, PROTOCOL,
    * OVERLOADED, REMOTE, AUTH, TIMEOUT, NO_MEMORY, CLOSED. */

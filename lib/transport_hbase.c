@@ -14,11 +14,10 @@
  */
 #include "lib/transport_hbase.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "lib/hbase_rpc.h"
 #include "lib/hbase_scan.h"
+
+#include <stdio.h>
 
 /* Above what users' tables get, so that a busy server still tells where its regions are.
  * Source: HBase HConstants.SYSTEMTABLE_QOS */
@@ -120,11 +119,10 @@ static void transport_free(struct kr_transport *base)
 
   kr_rpc_free(transport->rpc);
   kr_free(mem, transport);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
 }
 
 static const struct kr_transport_ops ops = {
-    .name = "hbase",
     .scan = transport_scan,
     .cancel = transport_cancel,
     .shutdown = transport_shutdown,
@@ -133,7 +131,7 @@ static const struct kr_transport_ops ops = {
 
 int kr_transport_hbase_new(struct kr_transport **out, struct kr_mem *mem, struct kr_loop *loop,
                            struct kr_worker *resolver, const struct kr_settings *settings,
-                           struct kr_transport_counters *counters)
+                           struct kr_stats *stats)
 {
   struct transport *transport = kr_calloc(mem, sizeof(*transport));
 
@@ -141,7 +139,7 @@ int kr_transport_hbase_new(struct kr_transport **out, struct kr_mem *mem, struct
     return KEYROUTE_E_NO_MEMORY;
   }
   transport->base.ops = &ops;
-  transport->rpc = kr_rpc_new(mem, loop, resolver, settings, &kr_hbase_codec, counters);
+  transport->rpc = kr_rpc_new(mem, loop, resolver, settings, &kr_hbase_codec, stats);
   if (transport->rpc == NULL) {
     kr_free(mem, transport);
     return KEYROUTE_E_NO_MEMORY;

@@ -19,9 +19,10 @@
  */
 #include "lib/worker.h"
 
+#include "lib/signals.h"
+
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -39,7 +40,7 @@ struct kr_worker {
   bool ended;
 };
 
-static void worker_unref(struct kr_worker *worker)
+static void worker_release(struct kr_worker *worker)
 {
   pthread_mutex_lock(&worker->lock);
   unsigned left = --worker->refs;
@@ -83,7 +84,7 @@ static void run_done(struct kr_task *task)
   worker->done_count--;
   pthread_cond_broadcast(&worker->changed);
   pthread_mutex_unlock(&worker->lock);
-  worker_unref(worker);
+  worker_release(worker);
 }
 
 /* What becomes of a job that has run. Entered and left without the lock. */
@@ -127,7 +128,7 @@ static void *work(void *arg)
     job->run(job);
     hand_back(worker, job);
   }
-  worker_unref(worker);
+  worker_release(worker);
   return NULL;
 }
 
@@ -171,7 +172,7 @@ int kr_worker_new(struct kr_worker **out, struct kr_loop *loop)
   kr_signals_restore(&saved);
   if (error != 0) {
     worker->refs = 1;
-    worker_unref(worker);
+    worker_release(worker);
     return KEYROUTE_E_NO_MEMORY;
   }
   *out = worker;
@@ -262,6 +263,6 @@ bool kr_worker_close(struct kr_worker *worker, int64_t bound_ms)
   } else {
     pthread_detach(worker->thread);
   }
-  worker_unref(worker);
+  worker_release(worker);
   return ended;
 }

@@ -47,7 +47,7 @@ static struct kr_connect_string *copy_hosts(const char *hosts)
   if (kr_connect_string_parse(&ensemble, mem, hosts, 2181, NULL, 0) != 0) {
     ensemble = NULL;
   }
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
   return ensemble;
 }
 
@@ -81,7 +81,7 @@ struct kr_zk_gate *kr_zk_gate_ref(struct kr_zk_gate *gate)
   return gate;
 }
 
-void kr_zk_gate_unref(struct kr_zk_gate *gate)
+void kr_zk_gate_release(struct kr_zk_gate *gate)
 {
   if (gate == NULL) {
     return;

@@ -15,7 +15,7 @@ struct kr_zk_gate;
 struct kr_zk_gate *kr_zk_gate_new(struct kr_loop *loop, const struct kr_log *log, void *owner,
                                   const char *hosts);
 struct kr_zk_gate *kr_zk_gate_ref(struct kr_zk_gate *gate);
-void kr_zk_gate_unref(struct kr_zk_gate *gate); /* NULL is accepted */
+void kr_zk_gate_release(struct kr_zk_gate *gate); /* NULL is accepted */
 
 const struct kr_connect_string *kr_zk_gate_ensemble(const struct kr_zk_gate *gate);
 

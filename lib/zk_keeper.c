@@ -24,9 +24,9 @@
  */
 #include "lib/zk_keeper.h"
 
-#include <limits.h>
-
 #include "lib/clock.h"
+
+#include <limits.h>
 
 #define CHECK_FIRST_MS 200
 #define CHECK_MAX_MS 5000
@@ -47,7 +47,7 @@ struct kr_zk_keeper {
   const struct kr_settings *settings;
   const struct kr_zk_keeper_events *events;
   void *owner;
-  _Atomic uint64_t *sessions;
+  struct kr_stats *stats;
   struct kr_worker *worker;
   struct kr_zk_gate *gate;
   bool wanted; /* somebody waits */
@@ -189,8 +189,7 @@ static void session_up(struct kr_zk_keeper *keeper)
   keeper->last.code = 0;
   keeper->check_ms = CHECK_FIRST_MS;
   stop_wake(keeper);
-  /* Relaxed: a figure for people, which orders nothing. */
-  atomic_fetch_add_explicit(keeper->sessions, 1, memory_order_relaxed);
+  kr_stats_add(keeper->stats, KR_COUNT_SESSIONS, 1);
   keeper->events->ready(keeper->owner);
   if (keeper->owing) {
     keeper->owing = false;
@@ -362,7 +361,8 @@ static void wake_up(void *arg)
     keeper->events->ready(keeper->owner);
   } else if (keeper->session == NULL) {
     want_session(keeper);
-  } else if (!keeper->opening && (keeper->wanted || keeper->watched)) {
+  } else if (!keeper->opening && (keeper->wanted || keeper->watched || keeper->last.code == 0)) {
+    /* Once also when nobody waits just now: the next who does is told the reason. */
     begin_opening(keeper);
   }
 }
@@ -457,9 +457,8 @@ void kr_zk_keeper_explain(const struct kr_zk_keeper *keeper, int64_t timeout_ms,
 /* ---- Beginning and end ----------------------------------------------------------------------- */
 
 struct kr_zk_keeper *kr_zk_keeper_new(struct kr_mem *mem, struct kr_loop *loop,
-                                      const struct kr_settings *settings,
-                                      const struct kr_zk_keeper_events *events, void *owner,
-                                      _Atomic uint64_t *sessions)
+                                      const struct kr_settings *settings, struct kr_stats *stats,
+                                      const struct kr_zk_keeper_events *events, void *owner)
 {
   struct kr_zk_keeper *keeper = kr_calloc(mem, sizeof(*keeper));
 
@@ -471,7 +470,7 @@ struct kr_zk_keeper *kr_zk_keeper_new(struct kr_mem *mem, struct kr_loop *loop,
   keeper->settings = settings;
   keeper->events = events;
   keeper->owner = owner;
-  keeper->sessions = sessions;
+  keeper->stats = stats;
   keeper->check_ms = CHECK_FIRST_MS;
   keeper->dice = (uint32_t)kr_clock_us() ^ (uint32_t)((uintptr_t)keeper >> 4);
   keeper->gate = kr_zk_gate_new(loop, &settings->log, keeper, settings->zookeeper);
@@ -506,7 +505,7 @@ void kr_zk_keeper_free(struct kr_zk_keeper *keeper)
     return;
   }
   struct kr_mem *mem = keeper->mem;
-  kr_zk_gate_unref(keeper->gate);
+  kr_zk_gate_release(keeper->gate);
   kr_free(mem, keeper);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
 }

@@ -1,9 +1,8 @@
 #ifndef KR_ZK_KEEPER_H
 #define KR_ZK_KEEPER_H
 
-#include <stdatomic.h>
-
 #include "lib/settings.h"
+#include "lib/stats.h"
 #include "lib/zk_session.h"
 
 /* Keeps a session with ZooKeeper while somebody wants one. All on the loop but for close. */
@@ -21,12 +20,11 @@ struct kr_zk_keeper_events {
 };
 
 /* settings    borrowed until free
- * sessions    counts those that were made
+ * stats       borrowed until free; sessions that were made are counted
  * NULL = out of memory. */
 struct kr_zk_keeper *kr_zk_keeper_new(struct kr_mem *mem, struct kr_loop *loop,
-                                      const struct kr_settings *settings,
-                                      const struct kr_zk_keeper_events *events, void *owner,
-                                      _Atomic uint64_t *sessions);
+                                      const struct kr_settings *settings, struct kr_stats *stats,
+                                      const struct kr_zk_keeper_events *events, void *owner);
 
 /* Somebody waits for an answer; nobody does any more. */
 void kr_zk_keeper_want(struct kr_zk_keeper *keeper);

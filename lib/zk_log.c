@@ -9,17 +9,18 @@
  *  1. A slot in use holds a count on its gate. It is lent until its handle is closed, so a handle
  *     that was left behind keeps its slot, and its shut gate swallows the lines.
  *  2. When no slot is left the handle is silent: the default would write to stderr.
- *  3. Never at a level above WARNING: what matters comes back as an error of the call.
+ *  3. What ends a line, newlines and blanks, is cut off; other bytes that do not print are escaped.
+ *  4. Never at a level above WARNING: what matters comes back as an error of the call.
  *
  * Process-wide by nature; the lock is held for a look-up only.  Source: zookeeper.h,
  * log_callback_fn
  */
 #include "lib/zk_log.h"
 
+#include "lib/bytes.h"
+
 #include <pthread.h>
 #include <string.h>
-
-#include "lib/bytes.h"
 
 #define SLOTS 64
 
@@ -35,12 +36,17 @@ static enum keyroute_log_level level_of(const char *line)
 }
 
 /* "<time>:<pid>(<thread>):ZOO_INFO@<function>@<line>: text"; the front says nothing to a reader. */
-static const char *text_of(const char *line)
+static struct keyroute_bytes text_of(const char *line)
 {
   const char *at = strchr(line, '@');
-  const char *text = at != NULL ? strstr(at, ": ") : NULL;
+  const char *front = at != NULL ? strstr(at, ": ") : NULL;
+  const char *text = front != NULL ? front + 2 : line;
+  size_t len = strlen(text);
 
-  return text != NULL ? text + 2 : line;
+  while (len > 0 && strchr(" \t\r\n", text[len - 1]) != NULL) {
+    len--;
+  }
+  return kr_bytes(text, len);
 }
 
 static void pass_on(int slot, const char *line)
@@ -54,8 +60,8 @@ static void pass_on(int slot, const char *line)
     return;
   }
   kr_zk_gate_log(gate, level_of(line), "ZooKeeper's client: %s",
-                 kr_bytes_print(shown, sizeof(shown), keyroute_string(text_of(line))));
-  kr_zk_gate_unref(gate);
+                 kr_bytes_print(shown, sizeof(shown), text_of(line)));
+  kr_zk_gate_release(gate);
 }
 
 static void drop(const char *line)
@@ -101,5 +107,5 @@ void kr_zk_log_release(int slot)
   struct kr_zk_gate *gate = slots[slot];
   slots[slot] = NULL;
   pthread_mutex_unlock(&lock);
-  kr_zk_gate_unref(gate);
+  kr_zk_gate_release(gate);
 }

@@ -15,14 +15,15 @@
  */
 #include "lib/zk_probe.h"
 
+#include "lib/clock.h"
+#include "lib/server.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "lib/clock.h"
 
 /* How soon it is noticed that nobody waits any more. */
 #define SLICE_MS 50
@@ -198,18 +199,19 @@ static void add_reason(struct kr_failure *failure, const struct kr_endpoint *end
 {
   size_t len = strlen(failure->message);
   const char *why = "does not answer";
+  char server[sizeof(failure->server)];
 
   if (endpoint->state == KR_ENDPOINT_REFUSES) {
     why = strerrordesc_np(endpoint->error);
   } else if (endpoint->state == KR_ENDPOINT_CLOSES) {
     why = "closes the connection instead of giving a session";
   }
-  snprintf(failure->message + len, sizeof(failure->message) - len, "%s%s:%d (%s): %s",
-           failure->server[0] == '\0' ? "" : "; ", endpoint->host->host, endpoint->host->port,
-           endpoint->numeric, why != NULL ? why : "unknown error");
+  kr_server_print(server, sizeof(server), endpoint->host->host, endpoint->host->port);
+  snprintf(failure->message + len, sizeof(failure->message) - len, "%s%s (%s): %s",
+           failure->server[0] == '\0' ? "" : "; ", server, endpoint->numeric,
+           why != NULL ? why : "unknown error");
   if (failure->server[0] == '\0') {
-    snprintf(failure->server, sizeof(failure->server), "%s:%d", endpoint->host->host,
-             endpoint->host->port);
+    memcpy(failure->server, server, sizeof(server));
   }
 }
 

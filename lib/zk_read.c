@@ -21,12 +21,12 @@
  */
 #include "lib/zk_read.h"
 
+#include "lib/bytes.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "lib/bytes.h"
 
 /* How often the znode may come and go between two requests before the read gives up. */
 #define FLICKER_MAX 3

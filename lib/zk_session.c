@@ -26,14 +26,15 @@
 #endif
 #include "lib/zk_session.h"
 
+#include "lib/zk_log.h"
+#include "lib/zk_probe.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 #include <zookeeper/zookeeper.h>
-
-#include "lib/zk_log.h"
-#include "lib/zk_probe.h"
 
 /* How long a probe may take: servers that serve answer within some ms. */
 #define PROBE_MS 1000
@@ -64,7 +65,7 @@ struct event {
 
 static void event_free(struct event *event)
 {
-  kr_zk_gate_unref(event->gate);
+  kr_zk_gate_release(event->gate);
   free(event);
 }
 
@@ -157,7 +158,7 @@ void kr_zk_reply_free(struct kr_zk_reply *reply)
   if (reply == NULL) {
     return;
   }
-  kr_zk_gate_unref(reply->gate);
+  kr_zk_gate_release(reply->gate);
   free(reply->data);
   free(reply);
 }
@@ -173,12 +174,7 @@ static void list_out(struct kr_zk_session *session, struct kr_zk_reply *reply)
 {
   reply->session = session;
   pthread_mutex_lock(&session->lock);
-  reply->prev = NULL;
-  reply->next = session->out;
-  if (reply->next != NULL) {
-    reply->next->prev = reply;
-  }
-  session->out = reply;
+  DL_APPEND(session->out, reply);
   pthread_mutex_unlock(&session->lock);
 }
 
@@ -187,14 +183,7 @@ static void unlist(struct kr_zk_reply *reply)
   struct kr_zk_session *session = reply->session;
 
   pthread_mutex_lock(&session->lock);
-  if (reply->prev != NULL) {
-    reply->prev->next = reply->next;
-  } else {
-    session->out = reply->next;
-  }
-  if (reply->next != NULL) {
-    reply->next->prev = reply->prev;
-  }
+  DL_DELETE(session->out, reply);
   pthread_mutex_unlock(&session->lock);
   reply->next = NULL;
   reply->session = NULL;
@@ -359,7 +348,7 @@ static void end_session(struct kr_zk_session *session)
 static void session_free(struct kr_zk_session *session)
 {
   kr_zk_log_release(session->log_slot);
-  kr_zk_gate_unref(session->gate);
+  kr_zk_gate_release(session->gate);
   pthread_mutex_destroy(&session->lock);
   free(session);
 }
@@ -492,7 +481,7 @@ end:
 
 static void open_free(struct open_job *open)
 {
-  kr_zk_gate_unref(open->gate);
+  kr_zk_gate_release(open->gate);
   free(open);
 }
 

@@ -17,12 +17,12 @@
  */
 #include "lib/znode.h"
 
-#include <string.h>
-
 #include "lib/buf.h"
 #include "lib/bytes.h"
 #include "lib/proto/hbase.pb-c.h"
 #include "lib/proto_alloc.h"
+
+#include <string.h>
 
 #define HEADER_MARK 0xff
 #define PBUF_MAGIC 0x50425546u /* "PBUF" */

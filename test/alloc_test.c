@@ -12,13 +12,15 @@
  * Only the connection's own allocator fails. liburcu, libuv, ZooKeeper's client and libxml2 have
  * memory of their own and are left alone. With a sanitizer this looks for leaks of theirs too.
  */
+#include "test/fake_server.h"
+
+#include "test/run_suite.h"
+
 #include <check.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include "test/fake_server.h"
 
 /* More than any run takes. */
 enum { RUNS_MAX = 5000 };
@@ -277,15 +279,11 @@ int main(void)
 {
   Suite *suite = suite_create("alloc");
   TCase *all = tcase_create("alloc");
-  SRunner *runner = srunner_create(suite);
 
   tcase_add_checked_fixture(all, setup, teardown);
   tcase_set_timeout(all, 300);
   tcase_add_test(all, test_alloc__each_allocation_may_fail);
   tcase_add_test(all, test_alloc__memory_may_stay_short);
   suite_add_tcase(suite, all);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(suite);
 }

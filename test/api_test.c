@@ -1,16 +1,17 @@
 /* The public interface: what it refuses, and what it promises about calls, callbacks and
  * lifetimes. */
+#include "test/fake_cluster.h"
+
+#include "test/run_suite.h"
+
 #include <check.h>
 #include <dirent.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include "test/fake_cluster.h"
 
 /* Callbacks that start calls, scenario 87. */
 enum { DEPTH = 10000 };
@@ -873,7 +874,7 @@ START_TEST(test_api__the_log_goes_where_it_is_sent)
   struct keyroute_location *location = NULL;
 
   keyroute_close(cluster.conn);
-  keyroute_options_set_log(cluster.options, take_line, &log_lines, KEYROUTE_LOG_WARNING);
+  keyroute_options_set_log(cluster.options, KEYROUTE_LOG_WARNING, take_line, &log_lines);
   fake_cluster_open(&cluster);
   fake_server_fault(cluster.server, &(struct fake_fault){.what = FAKE_GARBAGE});
 
@@ -928,14 +929,10 @@ int main(void)
 {
   Suite *suite = suite_create("api");
   TCase *all = tcase_create("api");
-  SRunner *runner = srunner_create(suite);
 
   tcase_add_checked_fixture(all, setup, teardown);
   tcase_set_timeout(all, 60);
   add_tests(all);
   suite_add_tcase(suite, all);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(suite);
 }

@@ -5,6 +5,7 @@
 
 #include "lib/bytes.h"
 #include "test/failing_mem.h"
+#include "test/run_suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -146,9 +147,7 @@ START_TEST(test_buf__what_is_written_is_read_back)
 
   kr_buf_init(&buf, mem);
   kr_buf_u8(&buf, 0xfe);
-  kr_buf_u16(&buf, 0x1234);
   kr_buf_u32(&buf, 0x12345678);
-  kr_buf_u64(&buf, 0x123456789abcdef0);
   kr_buf_varint(&buf, 300);
   kr_buf_varint(&buf, UINT64_MAX);
   kr_buf_text(&buf, "text");
@@ -157,9 +156,7 @@ START_TEST(test_buf__what_is_written_is_read_back)
 
   ck_assert(!buf.failed);
   ck_assert_uint_eq(kr_read_u8(&reader), 0xfe);
-  ck_assert_uint_eq(kr_read_u16(&reader), 0x1234);
   ck_assert_uint_eq(kr_read_u32(&reader), 0x12345678);
-  ck_assert_uint_eq(kr_read_u64(&reader), 0x123456789abcdef0);
   ck_assert_uint_eq(kr_read_varint(&reader), 300);
   ck_assert_uint_eq(kr_read_varint(&reader), UINT64_MAX);
   ck_assert(kr_bytes_equal(kr_read_bytes(&reader, 4), keyroute_string("text")));
@@ -258,11 +255,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-  SRunner *runner = srunner_create(suite());
-  int failed;
-
-  srunner_run_all(runner, CK_ENV);
-  failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(suite());
 }

@@ -3,8 +3,9 @@
  */
 #include "lib/bytes.h"
 
+#include "test/run_suite.h"
+
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 START_TEST(test_bytes__order_is_that_of_unsigned_bytes)
@@ -151,6 +152,31 @@ START_TEST(test_bytes__print_fits_the_smallest_room)
 }
 END_TEST
 
+START_TEST(test_bytes__number_is_read_up_to_the_first_other_byte)
+{
+  int64_t number = -1;
+
+  ck_assert_uint_eq(kr_bytes_number(&number, keyroute_string("0"), 9), 1);
+  ck_assert_int_eq(number, 0);
+  ck_assert_uint_eq(kr_bytes_number(&number, keyroute_string("1796.x"), INT64_MAX), 4);
+  ck_assert_int_eq(number, 1796);
+  ck_assert_uint_eq(kr_bytes_number(&number, keyroute_string("9223372036854775807"), INT64_MAX),
+                    19);
+  ck_assert_int_eq(number, INT64_MAX);
+}
+END_TEST
+
+START_TEST(test_bytes__number_that_is_none_or_too_large_is_refused)
+{
+  int64_t number;
+
+  ck_assert_uint_eq(kr_bytes_number(&number, kr_bytes(NULL, 0), 9), 0);
+  ck_assert_uint_eq(kr_bytes_number(&number, keyroute_string("-1"), 9), 0);
+  ck_assert_uint_eq(kr_bytes_number(&number, keyroute_string("65536"), 65535), 0);
+  ck_assert_uint_eq(kr_bytes_number(&number, keyroute_string("9223372036854775808"), INT64_MAX), 0);
+}
+END_TEST
+
 /* ---- The suite ---- */
 
 static Suite *suite(void)
@@ -172,17 +198,13 @@ static Suite *suite(void)
   tcase_add_test(tests, test_bytes__unescape_checks_its_arguments);
   tcase_add_test(tests, test_bytes__print_says_where_it_cut);
   tcase_add_test(tests, test_bytes__print_fits_the_smallest_room);
+  tcase_add_test(tests, test_bytes__number_is_read_up_to_the_first_other_byte);
+  tcase_add_test(tests, test_bytes__number_that_is_none_or_too_large_is_refused);
   suite_add_tcase(made, tests);
   return made;
 }
 
 int main(void)
 {
-  SRunner *runner = srunner_create(suite());
-  int failed;
-
-  srunner_run_all(runner, CK_ENV);
-  failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(suite());
 }

@@ -7,6 +7,7 @@
 
 #include "test/failing_mem.h"
 #include "test/made_location.h"
+#include "test/run_suite.h"
 
 #include <check.h>
 #include <pthread.h>
@@ -323,8 +324,8 @@ static struct keyroute_location *made_two(struct fixture *fixture, int64_t first
   };
   struct keyroute_location *location = kr_location_new(fixture->mem, &parts);
 
-  kr_server_unref(replicas[0].server);
-  kr_server_unref(replicas[1].server);
+  kr_server_release(replicas[0].server);
+  kr_server_release(replicas[1].server);
   ck_assert_ptr_nonnull(location);
   return location;
 }
@@ -1236,11 +1237,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-  SRunner *runner = srunner_create(suite());
-  int failed;
-
-  srunner_run_all(runner, CK_ENV);
-  failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(suite());
 }

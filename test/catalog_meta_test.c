@@ -5,7 +5,9 @@
 
 #include "lib/proto/hbase.pb-c.h"
 #include "test/failing_mem.h"
+#include "test/fake_catalog.h"
 #include "test/made_location.h"
+#include "test/run_suite.h"
 
 #include <stdlib.h>
 
@@ -58,8 +60,8 @@ END_TEST
 START_TEST(test_catalog_meta__before_the_empty_row_is_behind_all_of_the_table)
 {
   expect_key("t", kr_bytes(NULL, 0), KR_BEFORE, kr_bytes("t\0", 2));
-  ck_assert_int_gt(kr_region_name_compare(kr_bytes("t\0", 2), keyroute_string("t,zzz,9999")), 0);
-  ck_assert_int_lt(kr_region_name_compare(kr_bytes("t\0", 2), keyroute_string("t1,,1")), 0);
+  ck_assert_int_gt(fake_catalog_compare(kr_bytes("t\0", 2), keyroute_string("t,zzz,9999")), 0);
+  ck_assert_int_lt(fake_catalog_compare(kr_bytes("t\0", 2), keyroute_string("t1,,1")), 0);
 }
 END_TEST
 
@@ -94,9 +96,9 @@ START_TEST(test_s005_bounds_have_both_commas_and_hold_one_table_only)
 
   ck_assert(kr_bytes_equal(kr_buf_view(&low), keyroute_string("t,,")));
   ck_assert(kr_bytes_equal(kr_buf_view(&high), keyroute_string("t ,,")));
-  ck_assert_int_lt(kr_region_name_compare(kr_buf_view(&low), keyroute_string("t,,1")), 0);
-  ck_assert_int_gt(kr_region_name_compare(kr_buf_view(&high), keyroute_string("t,\xff,1")), 0);
-  ck_assert_int_lt(kr_region_name_compare(kr_buf_view(&high), keyroute_string("t1,,1")), 0);
+  ck_assert_int_lt(fake_catalog_compare(kr_buf_view(&low), keyroute_string("t,,1")), 0);
+  ck_assert_int_gt(fake_catalog_compare(kr_buf_view(&high), keyroute_string("t,\xff,1")), 0);
+  ck_assert_int_lt(fake_catalog_compare(kr_buf_view(&high), keyroute_string("t1,,1")), 0);
   kr_buf_clear(&low);
   kr_buf_clear(&high);
   fixture_free(&fixture);
@@ -675,7 +677,7 @@ START_TEST(test_catalog_meta__sparse_replicas_of_the_root_are_kept_in_their_plac
   uint8_t data[3][128];
   struct kr_root_value values[] = {
       {.replica = 0, .data = kr_bytes(data[0], pack_place(data[0], "m0", 1, 3))},
-      {.replica = 3, .data = kr_bytes(data[1], pack_place(data[1], "m3", 1, 3))},
+      {.replica = 4, .data = kr_bytes(data[1], pack_place(data[1], "m4", 1, 3))},
       {.replica = 1, .data = keyroute_string("garbage")},
       {.replica = 2, .data = kr_bytes(data[2], pack_place(data[2], "m2", 1, 2))},
       {.replica = 300, .data = keyroute_string("garbage")},
@@ -685,11 +687,13 @@ START_TEST(test_catalog_meta__sparse_replicas_of_the_root_are_kept_in_their_plac
 
   ck_assert_ptr_nonnull(location);
   ck_assert_int_eq(failure.code, 0);
-  ck_assert_int_eq(keyroute_location_replica_count(location), 4);
+  ck_assert_int_eq(keyroute_location_replica_count(location), 5);
   ck_assert_str_eq(keyroute_location_host(location, 0), "m0");
   ck_assert_ptr_null(keyroute_location_host(location, 1));
   ck_assert_ptr_null(keyroute_location_host(location, 2));
-  ck_assert_str_eq(keyroute_location_host(location, 3), "m3");
+  ck_assert_ptr_null(keyroute_location_host(location, 3));
+  ck_assert_int_eq(keyroute_location_seqnum(location, 3), -1);
+  ck_assert_str_eq(keyroute_location_host(location, 4), "m4");
   keyroute_location_release(location);
   fixture_free(&fixture);
 }
@@ -825,11 +829,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-  SRunner *runner = srunner_create(suite());
-  int failed;
-
-  srunner_run_all(runner, CK_ENV);
-  failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(suite());
 }

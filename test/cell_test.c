@@ -1,6 +1,8 @@
 /* Cells: one KeyValue read from bytes, whole, cut short, and with lengths that lie. */
 #include "lib/cell.h"
 
+#include "test/run_suite.h"
+
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,11 +172,5 @@ int main(void)
   tcase_add_test(tcase, test_cell__random_bytes_never_read_past_the_end);
   tcase_add_test(tcase, test_cell__row_finds_by_both_names);
 
-  SRunner *runner = srunner_create(suite);
-
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(suite);
 }

@@ -5,8 +5,7 @@
 
 #include "test/failing_mem.h"
 #include "test/made_location.h"
-
-#include <stdlib.h>
+#include "test/run_suite.h"
 
 /* Rows, nearest first, and the question asked of them. */
 struct fixture {
@@ -437,7 +436,7 @@ static struct keyroute_location *with_replicas(struct fixture *fixture, const ch
   struct keyroute_location *location = kr_location_new(fixture->mem, &parts);
 
   for (int i = 0; i < count; i++) {
-    kr_server_unref(replicas[i].server);
+    kr_server_release(replicas[i].server);
   }
   return location;
 }
@@ -539,11 +538,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-  SRunner *runner = srunner_create(suite());
-  int failed;
-
-  srunner_run_all(runner, CK_ENV);
-  failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(suite());
 }

@@ -1,8 +1,10 @@
 /* ZooKeeper connect strings. */
 #include "lib/connect_string.h"
 
+#include "test/failing_mem.h"
+#include "test/run_suite.h"
+
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 static struct kr_mem *mem;
@@ -19,7 +21,7 @@ static void setup(void)
 static void teardown(void)
 {
   kr_connect_string_free(parsed);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
 }
 
 static int parse(const char *text)
@@ -152,57 +154,24 @@ START_TEST(test_connect_string__a_host_has_at_most_253_characters)
 }
 END_TEST
 
-/* An allocator that fails from its n-th call on, and counts what is not given back. */
-static long left, live;
-
-static void *count_allocate(void *user, size_t size)
-{
-  (void)user;
-  if (left-- <= 0) {
-    return NULL;
-  }
-  live++;
-  return malloc(size);
-}
-
-static void *count_reallocate(void *user, void *old, size_t size)
-{
-  (void)user;
-  if (left-- <= 0) {
-    return NULL;
-  }
-  live += old == NULL;
-  return realloc(old, size);
-}
-
-static void count_release(void *user, void *old)
-{
-  (void)user;
-  live -= old != NULL;
-  free(old);
-}
-
 START_TEST(test_connect_string__each_failed_allocation_is_no_memory_and_leaks_nothing)
 {
-  struct keyroute_allocator allocator = {NULL, count_allocate, count_reallocate, count_release};
-  left = 1;
-  struct kr_mem *counted = kr_mem_new(&allocator);
-  long before = live;
+  struct kr_mem *counted = failing_mem_new();
+  long before = mem_live();
   int error = KEYROUTE_E_NO_MEMORY;
   long allowed = 0;
 
   for (; error == KEYROUTE_E_NO_MEMORY; allowed++) {
-    left = allowed;
+    mem_fail_from(allowed + 1);
     error = kr_connect_string_parse(&parsed, counted, "a,b:1,[::1]:2/c", 2181, NULL, 0);
-    ck_assert(error == 0 || live == before);
+    ck_assert(error == 0 || mem_live() == before);
   }
 
   ck_assert_int_eq(error, 0);
   ck_assert_int_gt(allowed, 4);
   kr_connect_string_free(parsed);
   parsed = NULL;
-  ck_assert_int_eq(live, before);
-  kr_mem_unref(counted);
+  failing_mem_done(counted);
 }
 END_TEST
 
@@ -210,7 +179,6 @@ int main(void)
 {
   Suite *suite = suite_create("connect_string");
   TCase *all = tcase_create("connect_string");
-  SRunner *runner = srunner_create(suite);
 
   tcase_add_checked_fixture(all, setup, teardown);
   tcase_add_test(all, test_connect_string__hosts_ports_and_chroot_are_taken_apart);
@@ -223,8 +191,5 @@ int main(void)
   tcase_add_test(all, test_connect_string__a_host_has_at_most_253_characters);
   tcase_add_test(all, test_connect_string__each_failed_allocation_is_no_memory_and_leaks_nothing);
   suite_add_tcase(suite, all);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(suite);
 }

@@ -5,6 +5,10 @@
  * standing in front of the C library's functions, which a sanitizer does too: in such a build only
  * the connection's own allocator is looked at.
  */
+#include "test/fake_cluster.h"
+
+#include "test/run_suite.h"
+
 #include <check.h>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -14,8 +18,6 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "test/fake_cluster.h"
 
 enum { CALLERS = 64 };
 
@@ -414,7 +416,6 @@ int main(void)
 {
   Suite *suite = suite_create("cost");
   TCase *all = tcase_create("cost");
-  SRunner *runner = srunner_create(suite);
 
   tcase_add_checked_fixture(all, setup, teardown);
   tcase_set_timeout(all, 60);
@@ -433,8 +434,5 @@ int main(void)
   tcase_add_test(all, test_cost__a_crowd_of_calls_on_one_region_makes_one_request);
   tcase_add_test(all, test_cost__a_crowd_on_an_absent_table_makes_two_requests);
   suite_add_tcase(suite, all);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(suite);
 }

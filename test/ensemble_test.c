@@ -1,6 +1,8 @@
 /* The addresses behind an ensemble's hosts. */
 #include "lib/ensemble.h"
 
+#include "test/run_suite.h"
+
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +22,7 @@ static void teardown(void)
 {
   kr_endpoints_clear(&endpoints);
   kr_connect_string_free(ensemble);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
 }
 
 static bool is_stopped(void *arg)
@@ -109,7 +111,6 @@ int main(void)
 {
   Suite *suite = suite_create("ensemble");
   TCase *all = tcase_create("ensemble");
-  SRunner *runner = srunner_create(suite);
 
   tcase_add_checked_fixture(all, setup, teardown);
   tcase_set_timeout(all, 60);
@@ -120,8 +121,5 @@ int main(void)
   tcase_add_test(all, test_ensemble__formats_only_those_in_the_state_asked_for);
   tcase_add_test(all, test_ensemble__any_finds_a_state_that_one_is_in);
   suite_add_tcase(suite, all);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(suite);
 }

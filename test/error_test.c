@@ -3,8 +3,9 @@
  */
 #include "lib/error.h"
 
+#include "test/run_suite.h"
+
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define ROW(name, number, text, kind, retried)                                                     \
@@ -119,11 +120,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-  SRunner *runner = srunner_create(suite());
-  int failed;
-
-  srunner_run_all(runner, CK_ENV);
-  failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(suite());
 }

@@ -1,8 +1,9 @@
 /* What a server's exceptions mean: class names, flags, waits and texts. */
 #include "lib/exception.h"
 
+#include "test/run_suite.h"
+
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define HBASE "org.apache.hadoop.hbase."
@@ -172,11 +173,5 @@ int main(void)
   tcase_add_test(tcase, test_exception__message_is_class_and_first_line);
   tcase_add_test(tcase, test_exception__message_is_printable_and_bounded);
 
-  SRunner *runner = srunner_create(suite);
-
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(suite);
 }

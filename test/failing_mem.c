@@ -55,7 +55,7 @@ struct kr_mem *failing_mem_new(void)
 
 void failing_mem_done(struct kr_mem *mem)
 {
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
   ck_assert_int_eq(mem_live(), 0);
 }
 

@@ -9,11 +9,11 @@
  */
 #include "test/fake_catalog.h"
 
+#include "lib/proto/hbase.pb-c.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "lib/proto/hbase.pb-c.h"
 
 struct fake_catalog {
   struct fake_row *rows;

@@ -5,11 +5,11 @@
  * cells by family and qualifier. For tests: written on its own, so that the library's idea of order
  * and of region names is checked against a second one. Not thread-safe; out of memory aborts. */
 
+#include "keyroute/keyroute.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include "keyroute/keyroute.h"
 
 struct fake_catalog;
 

@@ -8,8 +8,6 @@
  */
 #include "test/fake_loop.h"
 
-#include <signal.h>
-#include <stdlib.h>
 #include <utlist.h>
 
 struct kr_loop {
@@ -144,14 +142,4 @@ void *kr_loop_uv(struct kr_loop *loop)
 {
   (void)loop;
   return NULL;
-}
-
-void kr_signals_block(void *saved)
-{
-  sigemptyset(saved);
-}
-
-void kr_signals_restore(const void *saved)
-{
-  (void)saved;
 }

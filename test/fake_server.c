@@ -17,6 +17,9 @@
  */
 #include "test/fake_server.h"
 
+#include "lib/proto/hbase.pb-c.h"
+#include "test/loopback.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -29,8 +32,6 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "lib/proto/hbase.pb-c.h"
 
 #define MAX_CONNS 512
 #define FATAL_ID 0xffffffffu
@@ -981,13 +982,12 @@ static void wake_up(struct fake_server *server)
 
 static int listen_on(int *port, int backlog)
 {
-  struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)*port)};
+  struct sockaddr_in address = loopback(*port);
   socklen_t len = sizeof(address);
   int yes = 1;
   /* Not blocking: who was to be accepted may have gone again. */
   int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   must_work(fd >= 0);
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
   must_work(bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
@@ -1269,9 +1269,8 @@ struct fake_black_hole *fake_black_hole_open(int *port)
   *port = 0;
   hole->listener = listen_on(port, 0);
   for (unsigned i = 0; i < FILLERS; i++) {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)*port)};
+    struct sockaddr_in address = loopback(*port);
 
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     hole->fillers[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
     must_work(hole->fillers[i] >= 0);
     must_work(connect(hole->fillers[i], (struct sockaddr *)&address, sizeof(address)) == 0 ||

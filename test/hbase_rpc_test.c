@@ -1,12 +1,13 @@
 /* Frames of HBase's protobuf RPC, and the rows in them, fed in pieces, cut short and spoilt. */
 #include "lib/hbase_rpc.h"
 
+#include "lib/hbase_scan.h"
+#include "lib/proto/hbase.pb-c.h"
+#include "test/run_suite.h"
+
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "lib/hbase_scan.h"
-#include "lib/proto/hbase.pb-c.h"
 
 #define MAX_FRAME (1 << 20)
 
@@ -23,7 +24,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
 }
 
 static void write_length(struct kr_buf *buf)
@@ -214,11 +215,5 @@ int main(void)
   tcase_add_test(tcase, test_hbase_rpc__reply_about_the_connection_needs_an_exception);
   tcase_add_test(tcase, test_hbase_rpc__spoilt_replies_do_no_harm);
 
-  SRunner *runner = srunner_create(suite);
-
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(suite);
 }

@@ -7,13 +7,15 @@
 #include "keyroute/keyroute.h"
 
 #include "test/failing_mem.h"
+#include "test/run_suite.h"
 
 #include <check.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 static struct keyroute_connection *open_nowhere(const char *pause_ms)
 {
@@ -210,6 +212,40 @@ START_TEST(test_keyroute__calls_that_block_refuse_to_run_in_a_peek_section)
 }
 END_TEST
 
+/* An opening that fails would wait for itself. */
+START_TEST(test_keyroute__open_refuses_to_run_in_a_peek_section)
+{
+  struct keyroute_connection *conn = NULL;
+  struct keyroute_detail detail = KEYROUTE_DETAIL_INIT;
+
+  keyroute_peek_begin();
+  ck_assert_int_eq(keyroute_open(&conn, NULL, &detail), KEYROUTE_E_INVALID_ARGUMENT);
+  keyroute_peek_end();
+  ck_assert_ptr_null(conn);
+  ck_assert_str_ne(detail.message, "");
+}
+END_TEST
+
+/* The first opening of a process, for libuv is touchy there. */
+START_TEST(test_keyroute__open_without_descriptors_fails_and_nothing_else)
+{
+  struct keyroute_connection *conn = NULL;
+  struct rlimit limit;
+  int next_free = dup(0);
+  int error = KEYROUTE_E_NO_MEMORY;
+
+  ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  close(next_free);
+  for (int left = 0; error == KEYROUTE_E_NO_MEMORY && left < 32; left++) {
+    limit.rlim_cur = (rlim_t)(next_free + left);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    error = keyroute_open(&conn, NULL, NULL);
+  }
+  ck_assert_int_eq(error, 0);
+  ck_assert_int_eq(keyroute_close(conn), 0);
+}
+END_TEST
+
 /* What callbacks saw. */
 struct seen {
   struct keyroute_connection *conn;
@@ -308,6 +344,20 @@ START_TEST(test_keyroute__detail_too_small_for_a_trace_gets_none_and_leaks_none)
   ck_assert_ptr_eq((void *)detail.trace, (void *)&call);
   ck_assert_str_ne(detail.message, "");
   close_clean(conn);
+}
+END_TEST
+
+START_TEST(test_keyroute__refusal_writes_no_more_of_a_detail_than_its_size)
+{
+  struct keyroute_location *out = NULL;
+  struct keyroute_detail detail = {.size = offsetof(struct keyroute_detail, message),
+                                   .message = "mine"};
+
+  int error = keyroute_locate(&out, NULL, "t", keyroute_string("a"), NULL, &detail);
+
+  ck_assert_int_eq(error, KEYROUTE_E_INVALID_ARGUMENT);
+  ck_assert_int_eq(detail.error, KEYROUTE_E_INVALID_ARGUMENT);
+  ck_assert_str_eq(detail.message, "mine");
 }
 END_TEST
 
@@ -498,9 +548,12 @@ static Suite *suite(void)
                       (int)(sizeof(good_calls) / sizeof(good_calls[0])));
   tcase_add_test(tests, test_keyroute__shorter_call_of_an_older_caller_has_defaults_behind_its_end);
   tcase_add_test(tests, test_keyroute__calls_that_block_refuse_to_run_in_a_peek_section);
+  tcase_add_test(tests, test_keyroute__open_refuses_to_run_in_a_peek_section);
+  tcase_add_test(tests, test_keyroute__open_without_descriptors_fails_and_nothing_else);
   tcase_add_test(tests, test_keyroute__callback_may_start_calls_but_not_block_or_close);
   tcase_add_test(tests, test_keyroute__nobody_at_the_root_is_unreachable_at_the_deadline);
   tcase_add_test(tests, test_keyroute__detail_too_small_for_a_trace_gets_none_and_leaks_none);
+  tcase_add_test(tests, test_keyroute__refusal_writes_no_more_of_a_detail_than_its_size);
   tcase_add_test(tests, test_s095_cancel_ends_a_call_that_waits_for_its_next_try);
   tcase_add_test(tests, test_s110_close_ends_all_calls_with_closed);
   tcase_add_test(tests, test_s110_connections_come_and_go);
@@ -516,11 +569,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-  SRunner *runner = srunner_create(suite());
-  int failed;
-
-  srunner_run_all(runner, CK_ENV);
-  failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(suite());
 }

@@ -7,6 +7,7 @@
 
 #include "test/failing_mem.h"
 #include "test/made_location.h"
+#include "test/run_suite.h"
 
 #include <stdlib.h>
 
@@ -280,7 +281,7 @@ START_TEST(test_location__outlives_servers_and_allocator_handle)
   ck_assert_ptr_eq(keyroute_location_ref(location), location);
   keyroute_location_release(location);
   kr_servers_free(fixture.servers);
-  kr_mem_unref(fixture.mem);
+  kr_mem_release(fixture.mem);
 
   ck_assert_str_eq(keyroute_location_host(location, 0), "h");
   ck_assert(is_text(keyroute_location_start_key(location), "a"));
@@ -310,7 +311,7 @@ START_TEST(test_location__without_memory_there_is_none)
 {
   struct fixture fixture = fixture_new();
 
-  kr_server_unref(kr_servers_get(fixture.servers, keyroute_string("h"), 16020, 5));
+  kr_server_release(kr_servers_get(fixture.servers, keyroute_string("h"), 16020, 5));
   mem_fail(2); /* the first is the look-up's key of the server */
 
   ck_assert_ptr_null(span(&fixture, "", ""));
@@ -349,11 +350,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-  SRunner *runner = srunner_create(suite());
-  int failed;
-
-  srunner_run_all(runner, CK_ENV);
-  failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(suite());
 }

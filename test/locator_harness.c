@@ -199,7 +199,6 @@ static void cancel_scan(struct kr_transport *transport, struct kr_request *reque
 }
 
 static const struct kr_transport_ops transport_ops = {
-    .name = "fake",
     .scan = scan,
     .cancel = cancel_scan,
 };
@@ -307,7 +306,6 @@ static void cancel_root(struct kr_registry *registry, struct kr_root_read *read)
 }
 
 static const struct kr_registry_ops registry_ops = {
-    .name = "fake",
     .read_root = read_root,
     .cancel = cancel_root,
 };

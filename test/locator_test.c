@@ -5,10 +5,12 @@
 
 #include "lib/bytes.h"
 #include "lib/proto/hbase.pb-c.h"
+#include "test/run_suite.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* ---- Single flight ---- */
 
@@ -310,6 +312,66 @@ START_TEST(test_s086_waiters_live_on_when_the_leader_is_late)
   ask_clear(&leader);
   ask_clear(&joined);
   ask_clear(&waiting);
+  world_free(world);
+}
+END_TEST
+
+/* Were the tries of the hurried shared, a row that is always asked for in a hurry would be found by
+ * nobody, on a server that answers. */
+START_TEST(test_locator__who_has_time_does_not_share_the_tries_of_the_hurried)
+{
+  struct world *world = world_new();
+  struct ask hurried, patient;
+
+  put_region(world, "t", "", "", 7);
+  world_start(world);
+  world->latency_ms = 50;
+  ask_init(&hurried, world, "t", "a");
+  hurried.lookup.deadline_us = kr_clock_us() + 60000;
+  ask_start(&hurried);
+  ask(&patient, world, "t", "a");
+  fake_clock_pass_ms(100);
+
+  expect_found(&patient, 7);
+  ck_assert_uint_eq(patient.lookup.attempts, 1);
+  ck_assert_int_eq(hurried.done, 1);
+  ask_clear(&hurried);
+  ask_clear(&patient);
+  world_free(world);
+}
+END_TEST
+
+/* Nothing that ends one lookup walks over all the others: with 20 thousand it would take a quarter
+ * of a minute, in which no deadline is kept. */
+START_TEST(test_locator__many_lookups_end_together_in_no_time)
+{
+  enum { COUNT = 20000 };
+  struct world *world = world_new();
+  struct ask *asks = calloc(COUNT, sizeof(*asks));
+
+  world_start(world);
+  world->latency_ms = -1;
+  for (int i = 0; i < COUNT; i++) {
+    char row[16];
+
+    snprintf(row, sizeof(row), "r%05d", i);
+    ask(&asks[i], world, "t", row);
+  }
+  fake_clock_pass_ms(1);
+  clock_t began = clock();
+
+  for (int i = 0; i < COUNT / 2; i++) {
+    kr_locator_cancel(world->locator, &asks[i].lookup);
+  }
+  fake_clock_pass_ms(30000);
+  double took_s = (double)(clock() - began) / CLOCKS_PER_SEC;
+
+  for (int i = 0; i < COUNT; i++) {
+    expect_failed(&asks[i], i < COUNT / 2 ? KEYROUTE_E_CANCELLED : KEYROUTE_E_TIMEOUT);
+    ask_clear(&asks[i]);
+  }
+  ck_assert_msg(took_s < 3, "%g s", took_s);
+  free(asks);
   world_free(world);
 }
 END_TEST
@@ -931,10 +993,55 @@ START_TEST(test_s063_missing_znode_is_waited_for)
   fake_clock_pass_ms(2000);
   ck_assert_int_eq(only.done, 0);
   world->root_failure.code = 0;
-  fake_clock_pass_ms(5000);
+  fake_clock_pass_ms(11000); /* no wait is longer than 10 s */
 
   expect_found(&only, 7);
   ask_clear(&only);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_s063_news_of_the_root_end_the_wait)
+{
+  struct world *world = world_new();
+  struct ask only;
+
+  kr_fail(&world->root_failure, KEYROUTE_E_BOOTSTRAP, "no such znode");
+  put_region(world, "t", "", "", 7);
+  world_start(world);
+
+  ask(&only, world, "t", "a");
+  fake_clock_pass_ms(10000);
+  ck_assert_int_eq(only.done, 0);
+  world->root_failure.code = 0;
+  kr_locator_root_changed(world->locator);
+  fake_clock_pass_ms(200);
+
+  expect_found(&only, 7);
+  ask_clear(&only);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_locator__who_waits_behind_a_failed_try_is_told_its_reason)
+{
+  struct world *world = world_new();
+  struct ask first, second;
+
+  world->means.scans_per_table = 1;
+  world->root_latency_ms = -1;
+  kr_fail(&world->root_failure, KEYROUTE_E_UNREACHABLE, "refused");
+  world_start(world);
+  ask(&first, world, "t", "a");
+  ask(&second, world, "t", "b");
+
+  answer_root(world); /* and from now on silence */
+  fake_clock_pass_ms(31000);
+
+  expect_failed(&second, KEYROUTE_E_UNREACHABLE);
+  ck_assert(second.lookup.deadline);
+  ask_clear(&first);
+  ask_clear(&second);
   world_free(world);
 }
 END_TEST
@@ -1832,6 +1939,8 @@ static void add_flight_tests(TCase *tests)
   tcase_add_test(tests, test_s085_failing_scans_give_their_place_back);
   tcase_add_test(tests, test_s086_waiters_live_on_when_the_leader_is_cancelled);
   tcase_add_test(tests, test_s086_waiters_live_on_when_the_leader_is_late);
+  tcase_add_test(tests, test_locator__who_has_time_does_not_share_the_tries_of_the_hurried);
+  tcase_add_test(tests, test_locator__many_lookups_end_together_in_no_time);
   tcase_add_test(tests, test_locator__cancelling_the_last_one_cancels_the_request);
   tcase_add_test(tests, test_locator__cancelling_the_last_one_cancels_the_root_read);
   tcase_add_test(tests, test_s095_cancel_ends_a_backoff_at_once);
@@ -1864,6 +1973,8 @@ static void add_retry_tests(TCase *tests)
   tcase_add_test(tests, test_s074_permanent_failure_is_returned_once);
   tcase_add_test(tests, test_s081_failed_root_read_is_shared_and_the_next_one_tries_anew);
   tcase_add_test(tests, test_s063_missing_znode_is_waited_for);
+  tcase_add_test(tests, test_s063_news_of_the_root_end_the_wait);
+  tcase_add_test(tests, test_locator__who_waits_behind_a_failed_try_is_told_its_reason);
   tcase_add_test(tests, test_s090_no_wait_is_longer_than_the_cap);
   tcase_add_test(tests, test_s091_second_try_comes_after_the_pause);
   tcase_add_test(tests, test_s092_default_policy_outlives_an_outage_of_two_seconds);
@@ -1918,11 +2029,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-  SRunner *runner = srunner_create(suite());
-  int failed;
-
-  srunner_run_all(runner, CK_ENV);
-  failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(suite());
 }

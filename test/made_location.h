@@ -58,7 +58,7 @@ static inline struct keyroute_location *make_location(struct kr_mem *mem,
   };
   struct keyroute_location *location = kr_location_new(mem, &parts);
 
-  kr_server_unref(replica.server);
+  kr_server_release(replica.server);
   return location;
 }
 

@@ -1,16 +1,19 @@
 /*
- * The manual against what it describes: properties, errors, calls, options and examples. Pages are
- * found below the environment variable srcdir (default "."), the program is KEYROUTE (default
- * ./keyroute). Blanks and line ends count as one blank, so that a page may be filled anew.
+ * The manual against what it describes: properties, errors, calls, structures, options, examples.
+ * Pages are found below the environment variable srcdir (default "."), the program is KEYROUTE
+ * (default ./keyroute). Blanks and line ends count as one blank, so that a page may be filled anew.
  */
+#include "keyroute/keyroute.h"
+
+#include "lib/property.h"
+#include "test/run_suite.h"
+
 #include <check.h>
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "keyroute/keyroute.h"
-#include "lib/property.h"
 
 enum { MAX_PAGE = 256 * 1024 };
 
@@ -64,7 +67,7 @@ START_TEST(test_man__every_property_stands_in_libkeyroute_3)
 
     kr_property_range(range, row);
     snprintf(text, sizeof(text), ".It Va %s %s%s%sMay be %s; default: %s. %s ", row->name,
-             row->other != NULL ? ".It Va " : "", row->other != NULL ? row->other : "",
+             row->other != NULL ? ", Va " : "", row->other != NULL ? row->other : "",
              row->other != NULL ? " " : "", range, fallback != NULL ? fallback : "none",
              row->reason);
     assert_page_has(text);
@@ -134,16 +137,136 @@ START_TEST(test_man__every_public_call_has_a_page_that_shows_it)
 }
 END_TEST
 
-/* The literal display below EXAMPLES, mdoc's escapes undone; it moves to the front of page. */
-static void cut_example(void)
+/* Read all pages that are not a mere `.so`, one behind the other. */
+static void read_all_pages(void)
 {
-  char *from = strstr(page, ".Sh EXAMPLES");
+  static const char *const names[] = {
+      "libkeyroute",   "keyroute_open",   "keyroute_options",
+      "keyroute_peek", "keyroute_locate", "keyroute_bytes",
+  };
+  size_t len = 0;
+
+  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    char path[128];
+
+    snprintf(path, sizeof(path), "doc/man/%s.3", names[i]);
+    read_file(other, path);
+    ck_assert_uint_lt(len + strlen(other), MAX_PAGE);
+    strcpy(page + len, other);
+    len += strlen(other);
+  }
+}
+
+static bool is_word_byte(char c)
+{
+  return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Does a page show this name, marked as what it is, or in a structure that is shown whole? */
+static void assert_pages_name(const char *name)
+{
+  size_t len = strlen(name);
+
+  for (const char *at = strstr(page, name); at != NULL; at = strstr(at + 1, name)) {
+    bool marked =
+        at - page > 3 && (strncmp(at - 3, "Fa ", 3) == 0 || strncmp(at - 3, "Dv ", 3) == 0);
+    bool shown = at > page && strchr(" *", at[-1]) != NULL && strchr(";)", at[len]) != NULL;
+
+    if (shown || (marked && !is_word_byte(at[len]))) {
+      return;
+    }
+  }
+  ck_abort_msg("no page names %s", name);
+}
+
+/* The name that a declarator ends in: of "char server[272]", "void (*release)(...)", "A = 1". */
+static int assert_declared_name_is_listed(char *text)
+{
+  char *function = strstr(text, "(*");
+  char *end = function != NULL ? function + 2 + strcspn(function + 2, ")") : text;
+  char name[96];
+
+  if (function == NULL) {
+    end = text + strcspn(text, "[=");
+    while (end > text && !is_word_byte(end[-1])) {
+      end--;
+    }
+  }
+  char *begin = end;
+  while (begin > text && is_word_byte(begin[-1])) {
+    begin--;
+  }
+  if (begin == end) {
+    return 0;
+  }
+  snprintf(name, sizeof(name), "%.*s", (int)(end - begin), begin);
+  assert_pages_name(name);
+  return 1;
+}
+
+/* Blank out the comments of the header. */
+static void drop_comments(char *text)
+{
+  for (char *at = strstr(text, "/*"); at != NULL; at = strstr(at, "/*")) {
+    char *end = strstr(at + 2, "*/");
+
+    ck_assert_ptr_nonnull(end);
+    memset(at, ' ', (size_t)(end + 2 - at));
+  }
+}
+
+/* Of every "\nKIND name {...}", what stands between these separators must be listed. */
+static int check_braces(const char *kind, const char *separators)
+{
+  static char header[MAX_PAGE];
+  int names = 0;
+
+  read_file(header, "include/keyroute/keyroute.h");
+  drop_comments(header);
+  for (char *at = strstr(header, kind); at != NULL; at = strstr(at + 1, kind)) {
+    char *open = at + strcspn(at, "{;");
+    char *next = NULL;
+    char *end = open + strcspn(open, "}");
+
+    if (*open != '{') {
+      continue;
+    }
+    *end = '\0';
+    for (char *part = strtok_r(open + 1, separators, &next); part != NULL;
+         part = strtok_r(NULL, separators, &next)) {
+      /* The errors' enumerators are a macro's, and have a test of their own. */
+      if (strchr(part, '(') == NULL || strstr(part, "(*") != NULL) {
+        names += assert_declared_name_is_listed(part);
+      }
+    }
+    at = end;
+  }
+  return names;
+}
+
+START_TEST(test_man__every_member_and_enumerator_is_named_in_a_page)
+{
+  read_all_pages();
+
+  int members = check_braces("\nstruct ", ";");
+  int enumerators = check_braces("\nenum ", ",");
+
+  ck_assert_int_ge(members, 41);
+  ck_assert_int_ge(enumerators, 15);
+}
+END_TEST
+
+/* The first literal display behind a heading, mdoc's escapes undone; it moves to the front of page.
+ */
+static void cut_display(const char *heading, const char *display)
+{
+  char *from = strstr(page, heading);
   char *to = page;
 
   ck_assert_ptr_nonnull(from);
-  from = strstr(from, ".Bd -literal\n");
+  from = strstr(from, display);
   ck_assert_ptr_nonnull(from);
-  from += strlen(".Bd -literal\n");
+  from += strlen(display);
   char *end = strstr(from, ".Ed\n");
   ck_assert_ptr_nonnull(end);
   while (from < end) {
@@ -173,9 +296,29 @@ START_TEST(test_man__examples_are_those_that_are_compiled)
     read_file(page, path);
     snprintf(path, sizeof(path), "doc/examples/%s.c", pairs[i][1]);
     read_file(other, path);
-    cut_example();
+    cut_display(".Sh EXAMPLES", ".Bd -literal\n");
     ck_assert_msg(strcmp(page, other) == 0, "%s.3 does not show %s", pairs[i][0], path);
   }
+}
+END_TEST
+
+START_TEST(test_man__shown_json_has_balanced_braces_and_escapes_that_json_knows)
+{
+  int depth = 0;
+
+  read_file(page, "doc/man/keyroute.1");
+  cut_display(".Ss JSON", ".Bd -literal -offset indent\n");
+
+  ck_assert_msg(strstr(page, "\"row\":\"a\\\\x00\"") != NULL, "%s", page);
+  for (const char *at = page; *at != '\0'; at++) {
+    depth += (*at == '{') - (*at == '}');
+    ck_assert_int_ge(depth, 0);
+    if (*at == '\\') {
+      at++;
+      ck_assert_msg(*at != '\0' && strchr("\"\\/bfnrtu", *at) != NULL, "\\%c in JSON", *at);
+    }
+  }
+  ck_assert_int_eq(depth, 0);
 }
 END_TEST
 
@@ -244,12 +387,10 @@ int main(void)
   tcase_add_test(tests, test_man__every_property_stands_in_libkeyroute_3);
   tcase_add_test(tests, test_man__every_error_stands_in_libkeyroute_3);
   tcase_add_test(tests, test_man__every_public_call_has_a_page_that_shows_it);
+  tcase_add_test(tests, test_man__every_member_and_enumerator_is_named_in_a_page);
+  tcase_add_test(tests, test_man__shown_json_has_balanced_braces_and_escapes_that_json_knows);
   tcase_add_test(tests, test_man__examples_are_those_that_are_compiled);
   tcase_add_test(tests, test_man__every_option_of_help_stands_in_keyroute_1);
   suite_add_tcase(suite, tests);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(suite);
 }

@@ -5,9 +5,9 @@
 
 #include "lib/bytes.h"
 #include "test/failing_mem.h"
+#include "test/run_suite.h"
 
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 START_TEST(test_mem__all_memory_comes_from_the_application)
@@ -36,12 +36,12 @@ START_TEST(test_mem__goes_with_its_last_count)
   struct kr_mem *mem = failing_mem_new();
 
   ck_assert_ptr_eq(kr_mem_ref(mem), mem);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
   ck_assert_int_eq(mem_live(), 1);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
 
   ck_assert_int_eq(mem_live(), 0);
-  kr_mem_unref(NULL);
+  kr_mem_release(NULL);
 }
 END_TEST
 
@@ -56,7 +56,7 @@ START_TEST(test_mem__none_given_means_the_c_library)
   text = kr_realloc(mem, text, 4000);
   ck_assert_str_eq(text, "abc");
   kr_free(mem, text);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
 }
 END_TEST
 
@@ -142,11 +142,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-  SRunner *runner = srunner_create(suite());
-  int failed;
-
-  srunner_run_all(runner, CK_ENV);
-  failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(suite());
 }

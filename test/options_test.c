@@ -4,6 +4,10 @@
  */
 #include "lib/options.h"
 
+#include "lib/property.h"
+#include "test/failing_mem.h"
+#include "test/run_suite.h"
+
 #include <check.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -11,11 +15,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/property.h"
-
 static struct keyroute_options *options;
 static struct kr_settings *settings;
-static struct keyroute_detail detail;
+static struct keyroute_detail detail = KEYROUTE_DETAIL_INIT;
 static char folder[64];
 static char path[128];
 
@@ -107,7 +109,7 @@ START_TEST(test_options__defaults_are_those_of_the_manual)
   ck_assert_int_eq(now->connect_timeout_ms, 10000);
   ck_assert_int_eq(now->rpc_timeout_ms, 60000);
   ck_assert_int_eq(now->connection_idle_ms, 120000);
-  ck_assert_uint_eq(now->max_frame, 67108864);
+  ck_assert_uint_eq(now->max_frame_len, 67108864);
   ck_assert_int_eq(now->deadline_ms, 30000);
   ck_assert_int_eq(now->retries, 15);
   ck_assert_int_eq(now->pause_ms, 100);
@@ -169,6 +171,17 @@ START_TEST(test_options__later_file_beats_earlier_but_for_final)
   ck_assert_str_eq(keyroute_options_get(options, "b"), "9");
   ck_assert_str_eq(keyroute_options_get(options, "c"), "9");
   ck_assert_ptr_null(keyroute_options_get(options, "d"));
+}
+END_TEST
+
+START_TEST(test_options__misspelt_names_of_ours_are_refused_in_a_call_only)
+{
+  assert_set_refused("keyroute.deadline", "7", "keyroute.deadline: keyroute has no such property");
+  int error = read_site(PROPERTY("keyroute.deadline", "7"));
+  set("hbase.client.pauze", "7");
+
+  ck_assert_int_eq(error, 0);
+  ck_assert_str_eq(keyroute_options_get(options, "hbase.client.pauze"), "7");
 }
 END_TEST
 
@@ -451,6 +464,23 @@ START_TEST(test_options__environment_names_folder_and_user)
 }
 END_TEST
 
+START_TEST(test_options__no_options_are_those_of_the_environment)
+{
+  struct kr_settings *read;
+
+  ck_assert_int_eq(read_site(PROPERTY("zookeeper.znode.parent", "/elsewhere")), 0);
+  setenv("HBASE_CONF_DIR", folder, 1);
+  setenv("HADOOP_USER_NAME", "alice", 1);
+
+  int error = kr_options_settings(&read, NULL, &detail);
+
+  ck_assert_int_eq(error, 0);
+  ck_assert_str_eq(read->parent, "/elsewhere");
+  ck_assert_str_eq(read->user, "alice");
+  kr_settings_free(read);
+}
+END_TEST
+
 START_TEST(test_options__environment_without_a_file_is_no_error)
 {
   setenv("HBASE_CONF_DIR", "/nonexistent", 1);
@@ -479,32 +509,12 @@ START_TEST(test_options__arguments_that_are_missing_are_refused)
 }
 END_TEST
 
-static size_t allocations_left;
-
-static void *allocate(void *user, size_t size)
-{
-  (void)user;
-  return allocations_left > 0 && allocations_left-- > 0 ? malloc(size) : NULL;
-}
-
-static void *reallocate(void *user, void *old, size_t size)
-{
-  (void)user;
-  return allocations_left > 0 && allocations_left-- > 0 ? realloc(old, size) : NULL;
-}
-
-static void release(void *user, void *old)
-{
-  (void)user;
-  free(old);
-}
-
-/* Everything once, with so many allocations allowed. */
-static int run_through(const struct keyroute_allocator *allocator)
+/* Everything once. */
+static int run_through(void)
 {
   struct keyroute_options *scarce = NULL;
   struct kr_settings *read = NULL;
-  int error = keyroute_options_new(&scarce, allocator);
+  int error = keyroute_options_new(&scarce, &failing_allocator);
 
   if (error == 0) {
     error = keyroute_options_set(scarce, "hbase.zookeeper.quorum", "a,${b}:1/c", &detail);
@@ -522,16 +532,16 @@ static int run_through(const struct keyroute_allocator *allocator)
 
 START_TEST(test_options__every_failed_allocation_is_no_memory)
 {
-  struct keyroute_allocator allocator = {NULL, allocate, reallocate, release};
   int error = KEYROUTE_E_NO_MEMORY;
 
   ck_assert_int_eq(read_site(PROPERTY("b", "host") PROPERTY("keyroute.registry.static.root", "h:1")
                                  PROPERTY("keyroute.registry", "static")),
                    0);
-  for (size_t allowed = 0; error == KEYROUTE_E_NO_MEMORY; allowed++) {
-    ck_assert_uint_lt(allowed, 500);
-    allocations_left = allowed;
-    error = run_through(&allocator);
+  for (long n = 1; error == KEYROUTE_E_NO_MEMORY; n++) {
+    ck_assert_int_lt(n, 500);
+    mem_fail_from(n);
+    error = run_through();
+    ck_assert_int_eq(mem_live(), 0);
   }
 
   ck_assert_msg(error == 0, "%s", detail.message);
@@ -550,6 +560,7 @@ int main(void)
   tcase_add_test(tests, test_options__every_default_passes_its_own_check);
   tcase_add_test(tests, test_options__call_beats_file_whatever_the_order);
   tcase_add_test(tests, test_options__later_file_beats_earlier_but_for_final);
+  tcase_add_test(tests, test_options__misspelt_names_of_ours_are_refused_in_a_call_only);
   tcase_add_test(tests, test_options__client_name_beats_its_twin_in_a_file);
   tcase_add_test(tests, test_options__set_zookeeper_beats_a_client_name_in_a_file);
   tcase_add_test(tests, test_options__deprecated_name_counts_where_the_new_one_is_missing);
@@ -570,13 +581,10 @@ int main(void)
   tcase_add_test(tests, test_options__foreign_registry_is_refused_unless_ours_is_chosen);
   tcase_add_test(tests, test_options__static_registry_needs_its_root);
   tcase_add_test(tests, test_options__environment_names_folder_and_user);
+  tcase_add_test(tests, test_options__no_options_are_those_of_the_environment);
   tcase_add_test(tests, test_options__environment_without_a_file_is_no_error);
   tcase_add_test(tests, test_options__arguments_that_are_missing_are_refused);
   tcase_add_test(tests, test_options__every_failed_allocation_is_no_memory);
   suite_add_tcase(suite, tests);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(suite);
 }

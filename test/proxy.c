@@ -1,6 +1,8 @@
 /* A relay on loopback that can be told to misbehave: one thread, poll, a bounded set of pairs. */
 #include "test/proxy.h"
 
+#include "test/loopback.h"
+
 #include <arpa/inet.h>
 #include <poll.h>
 #include <pthread.h>
@@ -28,16 +30,6 @@ struct proxy {
   int accepted;
   struct pair pairs[PAIRS]; /* the thread's */
 };
-
-static struct sockaddr_in loopback(int port)
-{
-  struct sockaddr_in address = {0};
-
-  address.sin_family = AF_INET;
-  address.sin_port = htons((uint16_t)port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
-}
 
 static void drop(struct pair *pair)
 {

@@ -1,21 +1,21 @@
 /* Drives a registry from a test's own thread. */
 #include "test/registry_harness.h"
 
+#include "lib/clock.h"
+#include "lib/latch.h"
+
 #include <errno.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "lib/clock.h"
-
 struct call {
   struct kr_task task;
   void (*fn)(void *arg);
   void *arg;
-  sem_t ran;
+  struct kr_latch ran;
 };
 
 static void run_call(struct kr_task *task)
@@ -23,23 +23,15 @@ static void run_call(struct kr_task *task)
   struct call *call = (struct call *)task;
 
   call->fn(call->arg);
-  sem_post(&call->ran);
-}
-
-static void wait_sem(sem_t *sem)
-{
-  while (sem_wait(sem) != 0) {
-  }
+  kr_latch_open(&call->ran);
 }
 
 void harness_on_loop(struct kr_loop *loop, void (*fn)(void *arg), void *arg)
 {
-  struct call call = {{NULL, run_call}, fn, arg, {{0}}};
+  struct call call = {.task.run = run_call, .fn = fn, .arg = arg, .ran = KR_LATCH_INIT};
 
-  sem_init(&call.ran, 0, 0);
   kr_loop_post(loop, &call.task);
-  wait_sem(&call.ran);
-  sem_destroy(&call.ran);
+  kr_latch_await(&call.ran);
 }
 
 struct read_handle {

@@ -1,10 +1,11 @@
 /* The registry that answers what it was told. */
 #include "lib/registry_static.h"
 
+#include "test/registry_harness.h"
+#include "test/run_suite.h"
+
 #include <check.h>
 #include <stdlib.h>
-
-#include "test/registry_harness.h"
 
 static struct kr_mem *mem;
 static struct kr_loop *loop;
@@ -22,7 +23,7 @@ static void teardown(void)
   harness_close(loop, registry, 100);
   kr_loop_free(loop);
   registry->ops->free(registry);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
 }
 
 static void set_root(void *arg)
@@ -120,7 +121,6 @@ int main(void)
 {
   Suite *suite = suite_create("registry_static");
   TCase *all = tcase_create("registry_static");
-  SRunner *runner = srunner_create(suite);
 
   tcase_add_checked_fixture(all, setup, teardown);
   tcase_add_test(all, test_registry_static__answers_the_text_later_and_on_the_loop);
@@ -129,8 +129,5 @@ int main(void)
   tcase_add_test(all, test_registry_static__a_cancelled_read_is_silent_and_disturbs_no_other);
   tcase_add_test(all, test_registry_static__shutdown_silences_reads_under_way);
   suite_add_tcase(suite, all);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(suite);
 }

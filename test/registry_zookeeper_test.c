@@ -7,6 +7,12 @@
  */
 #include "lib/registry_zookeeper.h"
 
+#include "lib/clock.h"
+#include "test/failing_mem.h"
+#include "test/proxy.h"
+#include "test/registry_harness.h"
+#include "test/zookeeper.h"
+
 #include <arpa/inet.h>
 #include <check.h>
 #include <dirent.h>
@@ -23,11 +29,6 @@
 #include <unistd.h>
 #include <zookeeper/zookeeper.h>
 
-#include "lib/clock.h"
-#include "test/proxy.h"
-#include "test/registry_harness.h"
-#include "test/zookeeper.h"
-
 #define PATIENCE_MS 10000
 
 static struct zookeeper *server;
@@ -36,7 +37,7 @@ static struct kr_mem *mem;
 static struct kr_loop *loop;
 static struct kr_settings settings;
 static struct kr_registry *registry;
-static struct kr_registry_counters counters;
+static struct kr_stats *stats;
 static char hosts[512];
 static char chroot_path[64];
 static char parent_path[64];
@@ -144,7 +145,7 @@ static void open_registry(const char *ensemble, const char *chroot, const char *
     settings.session_timeout_ms = 4000;
   }
   ck_assert_int_eq(
-      kr_registry_zookeeper_new(&registry, mem, loop, &settings, note_change, NULL, &counters), 0);
+      kr_registry_zookeeper_new(&registry, mem, loop, &settings, stats, note_change, NULL), 0);
 }
 
 static void open_default(void)
@@ -168,6 +169,7 @@ static void setup(void)
 {
   memset(&settings, 0, sizeof(settings));
   mem = kr_mem_new(NULL);
+  stats = kr_stats_new(mem);
   ck_assert_int_eq(kr_loop_new(&loop, mem), 0);
 }
 
@@ -193,7 +195,8 @@ static void teardown(void)
   if (registry != NULL) {
     registry->ops->free(registry);
   }
-  kr_mem_unref(mem);
+  kr_stats_free(stats);
+  kr_mem_release(mem);
   if (proxy != NULL) {
     proxy_stop(proxy);
   }
@@ -310,8 +313,7 @@ START_TEST(test_registry_zookeeper__each_read_asks_the_server)
 
   expect_value(&first, "here");
   expect_value(&second, "there");
-  ck_assert_uint_eq(counters.reads, 2);
-  ck_assert_uint_eq(counters.sessions, 1);
+  ck_assert_uint_eq(kr_stats_read(stats, KR_COUNT_SESSIONS), 1);
 }
 END_TEST
 
@@ -558,7 +560,7 @@ START_TEST(test_registry_zookeeper__an_idle_session_ends_and_the_next_read_makes
   ck_assert_int_gt(busy, threads);
   ck_assert_int_eq(idle, threads);
   expect_value(&second, "here");
-  ck_assert_uint_eq(counters.sessions, 2);
+  ck_assert_uint_eq(kr_stats_read(stats, KR_COUNT_SESSIONS), 2);
   ck_assert_int_eq(changes, 0);
 }
 END_TEST
@@ -587,7 +589,7 @@ START_TEST(test_registry_zookeeper__s075_an_expired_session_is_replaced_and_watc
   expect_value(&before, "here");
   ck_assert(reported);
   ck_assert(await_changes(seen + 1));
-  ck_assert_uint_ge(counters.sessions, 2);
+  ck_assert_uint_ge(kr_stats_read(stats, KR_COUNT_SESSIONS), 2);
   ck_assert_int_eq(thread_count(), threads);
 }
 END_TEST
@@ -801,7 +803,8 @@ START_TEST(test_registry_zookeeper__a_slow_name_server_delays_neither_reads_nor_
   int64_t close_ms = harness_close(loop, registry, 200);
   kr_loop_free(loop);
   registry->ops->free(registry);
-  kr_mem_unref(mem);
+  kr_stats_free(stats);
+  kr_mem_release(mem);
   sleep(5);
 
   expect_failure(&answer, KEYROUTE_E_TIMEOUT, "were not resolved within 300 ms");
@@ -822,7 +825,7 @@ START_TEST(test_registry_zookeeper__a_registry_never_read_makes_no_session)
 
   ck_assert_int_lt(close_ms, 500);
   ck_assert_int_eq(names_asked, 0);
-  ck_assert_uint_eq(counters.sessions, 0);
+  ck_assert_uint_eq(kr_stats_read(stats, KR_COUNT_SESSIONS), 0);
 }
 END_TEST
 
@@ -941,7 +944,7 @@ static void note_line(void *user, enum keyroute_log_level level, const char *lin
 
 START_TEST(test_registry_zookeeper__the_clients_log_goes_to_the_connections)
 {
-  settings.log = (struct kr_log){note_line, NULL, KEYROUTE_LOG_DEBUG};
+  settings.log = (struct kr_log){KEYROUTE_LOG_DEBUG, note_line, NULL};
   open_default();
 
   struct answer answer = read_once(PATIENCE_MS);
@@ -955,43 +958,14 @@ END_TEST
 
 /* ---- Memory --------------------------------------------------------------------------------- */
 
-static _Atomic long left, live;
-
-static void *count_allocate(void *user, size_t size)
-{
-  (void)user;
-  if (left-- <= 0) {
-    return NULL;
-  }
-  live++;
-  return malloc(size);
-}
-
-static void *count_reallocate(void *user, void *old, size_t size)
-{
-  (void)user;
-  if (left-- <= 0) {
-    return NULL;
-  }
-  live += old == NULL;
-  return realloc(old, size);
-}
-
-static void count_release(void *user, void *old)
-{
-  (void)user;
-  live -= old != NULL;
-  free(old);
-}
-
 /* One life of a registry with so many allocations granted. Returns the read's code. */
 static int live_with(struct kr_mem *counted, long granted)
 {
   struct answer answer = {0};
 
-  left = granted;
+  mem_fail_from(granted + 1);
   answer.failure.code =
-      kr_registry_zookeeper_new(&registry, counted, loop, &settings, note_change, NULL, NULL);
+      kr_registry_zookeeper_new(&registry, counted, loop, &settings, stats, note_change, NULL);
   if (answer.failure.code == 0) {
     answer = read_once(PATIENCE_MS);
     harness_close(loop, registry, 3000);
@@ -1008,25 +982,23 @@ static int live_with(struct kr_mem *counted, long granted)
 
 START_TEST(test_registry_zookeeper__each_failed_allocation_is_no_memory_and_leaks_nothing)
 {
-  struct keyroute_allocator allocator = {NULL, count_allocate, count_reallocate, count_release};
   zookeeper_create(server, "/hbase/meta-region-server-1", "one");
   open_default();
   harness_close(loop, registry, 3000);
   registry->ops->free(registry);
-  left = 1;
-  struct kr_mem *counted = kr_mem_new(&allocator);
-  long before = live;
+  struct kr_mem *counted = failing_mem_new();
+  long before = mem_live();
   int code = KEYROUTE_E_NO_MEMORY;
   long granted = 0;
 
   for (; code == KEYROUTE_E_NO_MEMORY; granted++) {
     code = live_with(counted, granted);
-    ck_assert_int_eq(live, before);
+    ck_assert_int_eq(mem_live(), before);
   }
 
   ck_assert_int_eq(code, 0);
   ck_assert_int_gt(granted, 5);
-  kr_mem_unref(counted);
+  failing_mem_done(counted);
 }
 END_TEST
 

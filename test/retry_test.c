@@ -3,6 +3,8 @@
  */
 #include "lib/retry.h"
 
+#include "test/run_suite.h"
+
 #include <check.h>
 #include <stdlib.h>
 
@@ -204,11 +206,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-  SRunner *runner = srunner_create(suite());
-  int failed;
-
-  srunner_run_all(runner, CK_ENV);
-  failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(suite());
 }

@@ -16,6 +16,7 @@
 set -euo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top"
+trap 'say "interrupted"; exit 130' INT TERM
 export srcdir=$top KEYROUTE_CLUSTER_DIR=$top/test/cluster
 
 parts=("$@")
@@ -39,8 +40,10 @@ run() { # NAME BUILD COMMAND...
   log=$2/test-logs/${name//[ \/]/-}.log
   shift 2
   mkdir -p "$(dirname "$log")"
+  [ ! -t 1 ] || printf '     %s ...\r' "$name"
   status=0
-  timeout -k 10 900 "$@" >"$log" 2>&1 </dev/null || status=$?
+  # In the foreground, so that Ctrl-C reaches it.
+  timeout --foreground -k 10 900 "$@" >"$log" 2>&1 </dev/null || status=$?
   if [ "$status" -eq 77 ]; then
     skipped=$((skipped + 1))
     say "SKIP $name: $(grep -m1 SKIPPED "$log" || tail -n1 "$log")"
@@ -142,7 +145,7 @@ part_valgrind() {
 }
 
 part_dist() {
-  say_part "the distribution"
+  say_part "the distribution (its own check runs the tests without a cluster again)"
   tools/build.sh build --enable-werror
   run distcheck build make -C build distcheck
   run installed build test/installed_test.sh build

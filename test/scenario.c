@@ -17,6 +17,12 @@
  */
 #include "test/scenario.h"
 
+#include "lib/clock.h"
+#include "lib/connection.h"
+#include "lib/latch.h"
+#include "lib/registry_static.h"
+#include "test/scenario_world.h"
+
 #include <check.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -24,11 +30,6 @@
 #include <string.h>
 #include <time.h>
 #include <utlist.h>
-
-#include "lib/clock.h"
-#include "lib/connection.h"
-#include "lib/registry_static.h"
-#include "test/scenario_world.h"
 
 enum { EXPECT_MS = 3000, NAME_SIZE = 512 };
 
@@ -92,9 +93,7 @@ struct root_change {
   struct scenario *scenario;
   const char *root;
   bool tell;
-  pthread_mutex_t lock;
-  pthread_cond_t ended;
-  bool is_over; /* lock */
+  struct kr_latch over;
 };
 
 static void change_root(struct kr_task *task)
@@ -108,10 +107,7 @@ static void change_root(struct kr_task *task)
   if (change->tell) {
     kr_locator_root_changed(conn->locator);
   }
-  pthread_mutex_lock(&change->lock);
-  change->is_over = true;
-  pthread_cond_signal(&change->ended);
-  pthread_mutex_unlock(&change->lock);
+  kr_latch_open(&change->over);
 }
 
 static void root_moved(void *arg, const char *root, bool tell)
@@ -121,19 +117,14 @@ static void root_moved(void *arg, const char *root, bool tell)
       .scenario = arg,
       .root = root,
       .tell = tell,
-      .lock = PTHREAD_MUTEX_INITIALIZER,
-      .ended = PTHREAD_COND_INITIALIZER,
+      .over = KR_LATCH_INIT,
   };
 
   if (change.scenario->conn == NULL) {
     return; /* the connection will begin with it */
   }
   kr_loop_post(change.scenario->conn->loop, &change.task);
-  pthread_mutex_lock(&change.lock);
-  while (!change.is_over) {
-    pthread_cond_wait(&change.ended, &change.lock);
-  }
-  pthread_mutex_unlock(&change.lock);
+  kr_latch_await(&change.over);
 }
 
 static int make_registry(struct kr_registry **out, struct keyroute_connection *conn, void *arg)

@@ -3,11 +3,11 @@
 
 /* One line of a scenario, taken apart into words. */
 
+#include "keyroute/keyroute.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include "keyroute/keyroute.h"
 
 /* A word: `key`, `"text"` (an argument that is bytes) or `key=value`, `key="value"`. */
 struct scenario_word {

@@ -3,13 +3,14 @@
  * and the program must not end well. A build in which it does would find nothing in the library
  * either.
  */
+#include "lib/location.h"
+
+#include "lib/rcu.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "lib/location.h"
-#include "lib/rcu.h"
 
 static struct keyroute_location *new_location(void)
 {
@@ -24,7 +25,7 @@ static struct keyroute_location *new_location(void)
   };
   struct keyroute_location *location = kr_location_new(mem, &parts);
 
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
   return location;
 }
 

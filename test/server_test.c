@@ -5,9 +5,9 @@
 
 #include "lib/bytes.h"
 #include "test/failing_mem.h"
+#include "test/run_suite.h"
 
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 static struct kr_server *get(struct kr_servers *servers, const char *host, uint16_t port,
@@ -26,14 +26,14 @@ START_TEST(test_s109_equal_names_are_one_object)
     struct kr_server *again = get(servers, "h", 1, 5);
 
     ck_assert_ptr_eq(again, first);
-    kr_server_unref(again);
+    kr_server_release(again);
   }
 
   ck_assert_uint_eq(kr_servers_count(servers), 1);
   ck_assert_str_eq(first->host, "h");
   ck_assert_uint_eq(first->port, 1);
   ck_assert_int_eq(first->start_code, 5);
-  kr_server_unref(first);
+  kr_server_release(first);
   kr_servers_free(servers);
   failing_mem_done(mem);
 }
@@ -54,7 +54,7 @@ START_TEST(test_s101_host_port_and_start_code_tell_servers_apart)
   }
   ck_assert_uint_eq(kr_servers_count(servers), 6);
   for (int i = 0; i < 6; i++) {
-    kr_server_unref(made[i]);
+    kr_server_release(made[i]);
   }
   kr_servers_free(servers);
   failing_mem_done(mem);
@@ -68,15 +68,15 @@ START_TEST(test_server__purge_drops_those_nobody_counts_unless_marked)
   struct kr_server *held = get(servers, "held", 1, 1);
   struct kr_server *marked = get(servers, "marked", 1, 1);
 
-  kr_server_unref(get(servers, "gone", 1, 1));
+  kr_server_release(get(servers, "gone", 1, 1));
   marked->failed_until_us = 1000;
-  kr_server_unref(marked);
+  kr_server_release(marked);
   kr_servers_purge(servers, 999);
   ck_assert_uint_eq(kr_servers_count(servers), 2);
   kr_servers_purge(servers, 1000);
 
   ck_assert_uint_eq(kr_servers_count(servers), 1);
-  kr_server_unref(held);
+  kr_server_release(held);
   kr_servers_purge(servers, 1000);
   ck_assert_uint_eq(kr_servers_count(servers), 0);
   kr_servers_free(servers);
@@ -90,18 +90,18 @@ START_TEST(test_server__counted_one_outlives_table_and_allocator_handle)
   struct kr_servers *servers = kr_servers_new(mem);
   struct kr_server *held = kr_server_ref(get(servers, "h", 1, 1));
 
-  kr_server_unref(held);
+  kr_server_release(held);
   kr_servers_free(servers);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
 
   ck_assert_str_eq(held->host, "h");
-  kr_server_unref(held);
-  kr_server_unref(NULL);
+  kr_server_release(held);
+  kr_server_release(NULL);
   ck_assert_int_eq(mem_live(), 0);
 }
 END_TEST
 
-START_TEST(test_server__printed_ipv6_addresses_have_brackets)
+START_TEST(test_server__printed_ipv6_addresses_have_brackets_and_odd_bytes_are_escaped)
 {
   char text[64];
 
@@ -109,6 +109,7 @@ START_TEST(test_server__printed_ipv6_addresses_have_brackets)
   ck_assert_str_eq(kr_server_print(text, sizeof(text), "fe80::1", 16020), "[fe80::1]:16020");
   ck_assert_str_eq(kr_server_print(text, sizeof(text), "[fe80::1]", 1), "[fe80::1]:1");
   ck_assert_str_eq(kr_server_print(text, 4, "h.example", 16020), "h.e");
+  ck_assert_str_eq(kr_server_print(text, sizeof(text), "a\x1b", 5), "a\\x1B:5");
 }
 END_TEST
 
@@ -127,7 +128,7 @@ START_TEST(test_server__each_allocation_may_fail)
   }
 
   ck_assert_int_gt(n, 3);
-  kr_server_unref(server);
+  kr_server_release(server);
   kr_servers_free(servers);
   failing_mem_done(mem);
 }
@@ -145,7 +146,8 @@ static Suite *suite(void)
   tcase_add_test(tests, test_s101_host_port_and_start_code_tell_servers_apart);
   tcase_add_test(tests, test_server__purge_drops_those_nobody_counts_unless_marked);
   tcase_add_test(tests, test_server__counted_one_outlives_table_and_allocator_handle);
-  tcase_add_test(tests, test_server__printed_ipv6_addresses_have_brackets);
+  tcase_add_test(tests,
+                 test_server__printed_ipv6_addresses_have_brackets_and_odd_bytes_are_escaped);
   tcase_add_test(tests, test_server__each_allocation_may_fail);
   suite_add_tcase(made, tests);
   return made;
@@ -153,11 +155,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-  SRunner *runner = srunner_create(suite());
-  int failed;
-
-  srunner_run_all(runner, CK_ENV);
-  failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(suite());
 }

@@ -3,6 +3,10 @@
  */
 #include "lib/site_xml.h"
 
+#include "lib/mem.h"
+#include "test/failing_mem.h"
+#include "test/run_suite.h"
+
 #include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,11 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/mem.h"
-
 static struct kr_mem *mem;
 static struct kr_site *site;
-static struct keyroute_detail detail;
+static struct keyroute_detail detail = KEYROUTE_DETAIL_INIT;
 static char path[64];
 
 static void set_up(void)
@@ -32,7 +34,7 @@ static void tear_down(void)
 {
   kr_site_free(site);
   unlink(path);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
 }
 
 static void write_file(const char *text)
@@ -229,43 +231,22 @@ START_TEST(test_site_xml__many_properties_are_read_with_their_lines)
 }
 END_TEST
 
-static size_t allocations_left;
-
-static void *allocate(void *user, size_t size)
-{
-  (void)user;
-  return allocations_left > 0 && allocations_left-- > 0 ? malloc(size) : NULL;
-}
-
-static void *reallocate(void *user, void *old, size_t size)
-{
-  (void)user;
-  return allocations_left > 0 && allocations_left-- > 0 ? realloc(old, size) : NULL;
-}
-
-static void release(void *user, void *old)
-{
-  (void)user;
-  free(old);
-}
-
 START_TEST(test_site_xml__every_failed_allocation_is_no_memory)
 {
-  struct keyroute_allocator allocator = {NULL, allocate, reallocate, release};
   int error = KEYROUTE_E_NO_MEMORY;
 
   write_file("<configuration><property><name>a</name><value>1</value></property>"
              "<property name='b' value='2' final='true'/></configuration>");
-  for (size_t allowed = 1; error == KEYROUTE_E_NO_MEMORY; allowed++) {
-    allocations_left = allowed;
-    struct kr_mem *scarce = kr_mem_new(&allocator);
+  struct kr_mem *scarce = failing_mem_new();
+  long before = mem_live();
 
-    ck_assert_uint_lt(allowed, 100);
-    error = scarce != NULL ? kr_site_xml_read(&site, scarce, path, &detail) : error;
-    if (scarce != NULL) {
-      kr_mem_unref(scarce);
-    }
+  for (long n = 1; error == KEYROUTE_E_NO_MEMORY; n++) {
+    ck_assert_int_lt(n, 100);
+    mem_fail_from(n);
+    error = kr_site_xml_read(&site, scarce, path, &detail);
+    ck_assert(error == 0 || mem_live() == before);
   }
+  kr_mem_release(scarce);
 
   ck_assert_msg(error == 0, "%s", detail.message);
   ck_assert_uint_eq(site->count, 2);
@@ -292,9 +273,5 @@ int main(void)
   tcase_add_test(tests, test_site_xml__many_properties_are_read_with_their_lines);
   tcase_add_test(tests, test_site_xml__every_failed_allocation_is_no_memory);
   suite_add_tcase(suite, tests);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(suite);
 }

@@ -5,6 +5,11 @@
  */
 #include "lib/skiplist.h"
 
+#include "lib/bytes.h"
+#include "lib/rcu.h"
+#include "test/failing_mem.h"
+#include "test/run_suite.h"
+
 #include <check.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -13,46 +18,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "lib/bytes.h"
-#include "lib/rcu.h"
-
 /* ---- Doubles --------------------------------------------------------------------------------- */
-
-/* Counts what is allocated, and fails one allocation if told to. */
-static atomic_long live, calls, fail_at;
-
-static void *counting_allocate(void *user, size_t size)
-{
-  (void)user;
-  if (atomic_fetch_add(&calls, 1) + 1 == atomic_load(&fail_at)) {
-    return NULL;
-  }
-  atomic_fetch_add(&live, 1);
-  return malloc(size);
-}
-
-static void *counting_reallocate(void *user, void *old, size_t size)
-{
-  (void)user;
-  return realloc(old, size);
-}
-
-static void counting_release(void *user, void *old)
-{
-  (void)user;
-  atomic_fetch_sub(&live, 1);
-  free(old);
-}
-
-static struct kr_mem *counting_mem(void)
-{
-  static const struct keyroute_allocator allocator = {NULL, counting_allocate, counting_reallocate,
-                                                      counting_release};
-  struct kr_mem *mem = kr_mem_new(&allocator);
-
-  ck_assert_ptr_nonnull(mem);
-  return mem;
-}
 
 #define KEY_MAX 48
 
@@ -108,7 +74,7 @@ static void empty_list(struct kr_skiplist *list)
 
 START_TEST(test_skiplist__empty_list_answers_none)
 {
-  struct kr_mem *mem = counting_mem();
+  struct kr_mem *mem = failing_mem_new();
   struct kr_skiplist *list = kr_skiplist_new(mem);
 
   ck_assert_ptr_null(kr_skiplist_first(list));
@@ -116,19 +82,18 @@ START_TEST(test_skiplist__empty_list_answers_none)
   ck_assert_ptr_null(kr_skiplist_find(list, text("")));
   ck_assert_ptr_null(kr_skiplist_floor(list, text("a")));
   ck_assert_ptr_null(kr_skiplist_lower(list, text("a")));
-  ck_assert_ptr_null(kr_skiplist_ceiling(list, text("")));
   ck_assert_ptr_null(kr_skiplist_higher(list, text("")));
   ck_assert_ptr_null(kr_skiplist_take(list, text("")));
   ck_assert_uint_eq(kr_skiplist_count(list), 0);
 
   kr_skiplist_free(list);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
 }
 END_TEST
 
 START_TEST(test_skiplist__empty_key_is_the_smallest_key)
 {
-  struct kr_mem *mem = counting_mem();
+  struct kr_mem *mem = failing_mem_new();
   struct kr_skiplist *list = kr_skiplist_new(mem);
   ck_assert_ptr_null(put(list, text("a"), 2));
   ck_assert_ptr_null(put(list, text(""), 1));
@@ -142,7 +107,7 @@ START_TEST(test_skiplist__empty_key_is_the_smallest_key)
   ck_assert_ptr_null(kr_skiplist_lower(list, text("")));
   empty_list(list);
   kr_skiplist_free(list);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
 }
 END_TEST
 
@@ -151,7 +116,7 @@ START_TEST(test_skiplist__keys_are_unsigned_bytes_and_prefixes_come_first)
   static const char *const sorted[] = {"",   "!a", "+",    ",",    "-",    "a",       "a\x01",
                                        "a,", "ab", "\x7f", "\x80", "\xff", "\xff\xff"};
   enum { count = sizeof(sorted) / sizeof(sorted[0]) };
-  struct kr_mem *mem = counting_mem();
+  struct kr_mem *mem = failing_mem_new();
   struct kr_skiplist *list = kr_skiplist_new(mem);
 
   for (size_t i = 0; i < count; i++) {
@@ -166,13 +131,13 @@ START_TEST(test_skiplist__keys_are_unsigned_bytes_and_prefixes_come_first)
   }
   empty_list(list);
   kr_skiplist_free(list);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
 }
 END_TEST
 
 START_TEST(test_skiplist__replacing_takes_the_key_of_the_new_value)
 {
-  struct kr_mem *mem = counting_mem();
+  struct kr_mem *mem = failing_mem_new();
   struct kr_skiplist *list = kr_skiplist_new(mem);
   put(list, text("a"), 1);
   put(list, text("b"), 2);
@@ -186,13 +151,13 @@ START_TEST(test_skiplist__replacing_takes_the_key_of_the_new_value)
   ck_assert_uint_eq(kr_skiplist_count(list), 2);
   empty_list(list);
   kr_skiplist_free(list);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
 }
 END_TEST
 
 START_TEST(test_skiplist__removed_nodes_outlive_list_and_allocator_handle)
 {
-  struct kr_mem *mem = counting_mem();
+  struct kr_mem *mem = failing_mem_new();
   struct kr_skiplist *list = kr_skiplist_new(mem);
   for (char key[] = "a"; key[0] <= 'z'; key[0]++) {
     put(list, text(key), 1);
@@ -200,28 +165,28 @@ START_TEST(test_skiplist__removed_nodes_outlive_list_and_allocator_handle)
 
   empty_list(list);
   kr_skiplist_free(list);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
   kr_rcu_barrier();
 
-  ck_assert_int_eq(atomic_load(&live), 0);
+  ck_assert_int_eq(mem_live(), 0);
 }
 END_TEST
 
 START_TEST(test_skiplist__freeing_a_full_list_frees_all_nodes)
 {
   static const char *const keys[] = {"a", "b", "c", "d", "e", "f"};
-  struct kr_mem *mem = counting_mem();
+  struct kr_mem *mem = failing_mem_new();
   struct kr_skiplist *list = kr_skiplist_new(mem);
   void *replaced;
   for (size_t i = 0; i < 6; i++) {
-    kr_skiplist_put(list, text(keys[i]), &live, &replaced);
+    kr_skiplist_put(list, text(keys[i]), &mem, &replaced);
   }
 
   kr_skiplist_free(list);
   kr_skiplist_free(NULL);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
 
-  ck_assert_int_eq(atomic_load(&live), 0);
+  ck_assert_int_eq(mem_live(), 0);
 }
 END_TEST
 
@@ -229,67 +194,64 @@ END_TEST
 
 START_TEST(test_skiplist__new_fails_cleanly_at_each_allocation)
 {
-  struct kr_mem *mem = counting_mem();
+  struct kr_mem *mem = failing_mem_new();
   struct kr_skiplist *list = NULL;
   int failures = 0;
 
   for (long at = 1; list == NULL; at++) {
-    atomic_store(&calls, 0);
-    atomic_store(&fail_at, at);
+    mem_fail(at);
     list = kr_skiplist_new(mem);
     failures += list == NULL;
   }
 
   ck_assert_int_eq(failures, 2);
   kr_skiplist_free(list);
-  kr_mem_unref(mem);
-  ck_assert_int_eq(atomic_load(&live), 0);
+  kr_mem_release(mem);
+  ck_assert_int_eq(mem_live(), 0);
 }
 END_TEST
 
 START_TEST(test_skiplist__put_without_memory_changes_nothing)
 {
-  struct kr_mem *mem = counting_mem();
+  struct kr_mem *mem = failing_mem_new();
   struct kr_skiplist *list = kr_skiplist_new(mem);
   struct value *other = new_value(text("b"), 2);
   struct value *again = new_value(text("a"), 3);
-  void *untouched = &live;
+  void *untouched = &mem;
   put(list, text("a"), 1);
 
-  atomic_store(&calls, 0);
-  atomic_store(&fail_at, 1);
+  mem_fail(1);
   int added = kr_skiplist_put(list, key_of(other), other, &untouched);
-  atomic_store(&calls, 0);
+  mem_fail(1);
   int replaced = kr_skiplist_put(list, key_of(again), again, &untouched);
 
   ck_assert_int_eq(added, KEYROUTE_E_NO_MEMORY);
   ck_assert_int_eq(replaced, KEYROUTE_E_NO_MEMORY);
-  ck_assert_ptr_eq(untouched, &live);
+  ck_assert_ptr_eq(untouched, &mem);
   ck_assert_uint_eq(kr_skiplist_count(list), 1);
   ck_assert_int_eq(((struct value *)kr_skiplist_last(list))->generation, 1);
   free(other);
   free(again);
   empty_list(list);
   kr_skiplist_free(list);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
 }
 END_TEST
 
 START_TEST(test_skiplist__take_needs_no_memory)
 {
-  struct kr_mem *mem = counting_mem();
+  struct kr_mem *mem = failing_mem_new();
   struct kr_skiplist *list = kr_skiplist_new(mem);
   put(list, text("a"), 1);
 
-  atomic_store(&calls, 0);
-  atomic_store(&fail_at, 1);
+  mem_fail(1);
   struct value *taken = kr_skiplist_take(list, text("a"));
 
   ck_assert_int_eq(taken->generation, 1);
-  ck_assert_int_eq(atomic_load(&calls), 0);
+  ck_assert(!mem_has_failed());
   free(taken);
   kr_skiplist_free(list);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
 }
 END_TEST
 
@@ -392,7 +354,6 @@ static void check_queries(const struct kr_skiplist *list, const struct oracle *o
   ck_assert_ptr_eq(kr_skiplist_find(list, key), equal ? oracle->sorted[below] : NULL);
   ck_assert_ptr_eq(kr_skiplist_floor(list, key), at_or_none(oracle, below + equal - 1));
   ck_assert_ptr_eq(kr_skiplist_lower(list, key), at_or_none(oracle, below - 1));
-  ck_assert_ptr_eq(kr_skiplist_ceiling(list, key), at_or_none(oracle, below));
   ck_assert_ptr_eq(kr_skiplist_higher(list, key), at_or_none(oracle, below + equal));
   ck_assert_ptr_eq(kr_skiplist_first(list), at_or_none(oracle, 0));
   ck_assert_ptr_eq(kr_skiplist_last(list), at_or_none(oracle, oracle->count - 1));
@@ -471,7 +432,7 @@ static void random_steps(struct kr_skiplist *list, struct oracle *oracle,
 
 START_TEST(test_skiplist__answers_as_a_sorted_array_does)
 {
-  struct kr_mem *mem = counting_mem();
+  struct kr_mem *mem = failing_mem_new();
   struct kr_skiplist *list = kr_skiplist_new(mem);
   struct oracle oracle = {.count = 0};
   seed_from_environment();
@@ -480,9 +441,9 @@ START_TEST(test_skiplist__answers_as_a_sorted_array_does)
 
   empty_list(list);
   kr_skiplist_free(list);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
   kr_rcu_barrier();
-  ck_assert_int_eq(atomic_load(&live), 0);
+  ck_assert_int_eq(mem_live(), 0);
 }
 END_TEST
 
@@ -569,11 +530,11 @@ static int read_round(const struct kr_skiplist *list, long seen[2])
   long replaced = generation(kr_skiplist_find(list, text("k")), "k");
   long token = generation(kr_skiplist_lower(list, text("n")), "m0");
   const struct value *next = kr_skiplist_higher(list, text("m"));
-  const struct value *behind = kr_skiplist_ceiling(list, text("n"));
+  const struct value *behind = kr_skiplist_higher(list, text("n"));
   const struct value *below_t = kr_skiplist_floor(list, text("t"));
   const struct value *last = kr_skiplist_last(list);
   const struct value *first = kr_skiplist_first(list);
-  const struct value *noise = kr_skiplist_ceiling(list, text("t"));
+  const struct value *noise = kr_skiplist_higher(list, text("t"));
   int faults = 0;
 
   faults += by_floor < seen[0] || replaced < by_floor;
@@ -622,7 +583,7 @@ static void write_all(struct scene *scene, int readers)
 
 START_TEST(test_skiplist__readers_never_see_a_mixture_of_two_states)
 {
-  struct kr_mem *mem = counting_mem();
+  struct kr_mem *mem = failing_mem_new();
   struct scene scene = {.list = kr_skiplist_new(mem)};
   pthread_t readers[2];
   put(scene.list, text("a"), 0);
@@ -642,9 +603,9 @@ START_TEST(test_skiplist__readers_never_see_a_mixture_of_two_states)
   ck_assert_int_gt(atomic_load(&scene.answers), 0);
   empty_list(scene.list);
   kr_skiplist_free(scene.list);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
   kr_rcu_barrier();
-  ck_assert_int_eq(atomic_load(&live), 0);
+  ck_assert_int_eq(mem_live(), 0);
 }
 END_TEST
 
@@ -674,11 +635,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-  SRunner *runner = srunner_create(suite());
-  int failed;
-
-  srunner_run_all(runner, CK_ENV);
-  failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(suite());
 }

@@ -1,6 +1,10 @@
 /* One TCP connection: several addresses behind a name, and how servers are printed. */
 #include "lib/socket.h"
 
+#include "lib/clock.h"
+#include "test/fake_server.h"
+#include "test/run_suite.h"
+
 #include <arpa/inet.h>
 #include <check.h>
 #include <dlfcn.h>
@@ -10,11 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include "lib/clock.h"
-#include "test/fake_server.h"
 
 #define TIMEOUT_MS 1000
 
@@ -149,7 +151,7 @@ static void free_world(struct world *world)
   kr_loop_post(world->loop, &world->end);
   ck_assert(kr_worker_close(world->worker, 10000));
   kr_loop_free(world->loop);
-  kr_mem_unref(world->mem);
+  kr_mem_release(world->mem);
   fake_server_free(world->server);
   pthread_cond_destroy(&world->changed);
   pthread_mutex_destroy(&world->lock);
@@ -225,6 +227,32 @@ START_TEST(test_socket__last_address_is_named_when_all_refuse)
 }
 END_TEST
 
+/* Or every server would be taken for dead when a process has too many files open. */
+START_TEST(test_socket__want_of_descriptors_is_not_held_against_the_server)
+{
+  struct world *world = new_world();
+  struct rlimit limit;
+  int next_free = dup(0);
+
+  addresses[0] = "127.0.0.1";
+  ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  rlim_t before = limit.rlim_cur;
+
+  close(next_free);
+  limit.rlim_cur = (rlim_t)next_free;
+  ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  open_and_wait(world);
+  limit.rlim_cur = before;
+  ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+
+  ck_assert(world->closed);
+  ck_assert_int_eq(world->failure.code, KEYROUTE_E_UNREACHABLE);
+  ck_assert_ptr_nonnull(strstr(world->failure.message, "Too many open files"));
+  ck_assert(!world->failure.connecting);
+  free_world(world);
+}
+END_TEST
+
 START_TEST(test_socket__end_of_an_open_connection_is_told)
 {
   struct world *world = new_world();
@@ -245,16 +273,6 @@ START_TEST(test_socket__end_of_an_open_connection_is_told)
 }
 END_TEST
 
-START_TEST(test_socket__server_is_printed_with_brackets_where_needed)
-{
-  char out[64];
-
-  ck_assert_str_eq(kr_socket_print_server(out, sizeof(out), "rs1", 16020), "rs1:16020");
-  ck_assert_str_eq(kr_socket_print_server(out, sizeof(out), "::1", 5), "[::1]:5");
-  ck_assert_str_eq(kr_socket_print_server(out, sizeof(out), "a\x1b", 5), "a\\x1B:5");
-}
-END_TEST
-
 int main(void)
 {
   Suite *suite = suite_create("socket");
@@ -264,14 +282,8 @@ int main(void)
   tcase_add_test(tcase, test_socket__refused_addresses_make_way_for_the_next);
   tcase_add_test(tcase, test_socket__black_holed_address_leaves_the_next_its_share_of_the_time);
   tcase_add_test(tcase, test_socket__last_address_is_named_when_all_refuse);
+  tcase_add_test(tcase, test_socket__want_of_descriptors_is_not_held_against_the_server);
   tcase_add_test(tcase, test_socket__end_of_an_open_connection_is_told);
-  tcase_add_test(tcase, test_socket__server_is_printed_with_brackets_where_needed);
 
-  SRunner *runner = srunner_create(suite);
-
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(suite);
 }

@@ -4,10 +4,10 @@
 #include "lib/stats.h"
 
 #include "test/failing_mem.h"
+#include "test/run_suite.h"
 
 #include <check.h>
 #include <pthread.h>
-#include <stdlib.h>
 
 START_TEST(test_stats__counters_are_apart_and_begin_at_zero)
 {
@@ -86,11 +86,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-  SRunner *runner = srunner_create(suite());
-  int failed;
-
-  srunner_run_all(runner, CK_ENV);
-  failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(suite());
 }

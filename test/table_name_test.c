@@ -3,11 +3,11 @@
  */
 #include "lib/table_name.h"
 
-#include <check.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/bytes.h"
+#include "test/run_suite.h"
+
+#include <check.h>
+#include <string.h>
 
 static void assert_canonical(const char *name, const char *canonical)
 {
@@ -153,9 +153,5 @@ int main(void)
   tcase_add_test(tests, test_table_name__code_points_that_are_no_letters_anywhere_are_refused);
   tcase_add_test(tests, test_table_name__longest_name_is_accepted_and_one_more_is_not);
   suite_add_tcase(suite, tests);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(suite);
 }

@@ -4,9 +4,9 @@
 #include "lib/trace.h"
 
 #include "test/failing_mem.h"
+#include "test/run_suite.h"
 
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 static struct keyroute_step step_of(const struct keyroute_trace *trace, size_t index)
@@ -126,7 +126,7 @@ START_TEST(test_trace__outlives_the_one_who_made_its_allocator)
   struct kr_mem *mem = failing_mem_new();
   struct keyroute_trace *trace = kr_trace_new(mem);
 
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
   kr_trace_add(trace, "scan", 0, 0, NULL, "x");
   kr_trace_free(trace);
 
@@ -155,11 +155,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-  SRunner *runner = srunner_create(suite());
-  int failed;
-
-  srunner_run_all(runner, CK_ENV);
-  failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(suite());
 }

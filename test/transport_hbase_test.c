@@ -1,16 +1,18 @@
 /* The transport for HBase against the scripted region server, on a real loop with real sockets. */
 #include "lib/transport_hbase.h"
 
+#include "lib/bytes.h"
+#include "lib/clock.h"
+#include "lib/latch.h"
+#include "test/fake_server.h"
+#include "test/run_suite.h"
+
 #include <check.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include "lib/bytes.h"
-#include "lib/clock.h"
-#include "test/fake_server.h"
 
 #define PATIENCE_MS 5000
 #define MAX_ROWS 16
@@ -30,7 +32,7 @@ struct world {
   struct kr_loop *loop;
   struct kr_worker *worker;
   struct kr_settings settings;
-  struct kr_transport_counters counters;
+  struct kr_stats *stats;
   struct kr_transport *transport;
   struct fake_server *server;
   pthread_mutex_t lock;
@@ -103,15 +105,16 @@ static void world_open(struct world *world)
   pthread_mutex_init(&world->lock, NULL);
   pthread_cond_init(&world->changed, NULL);
   world->mem = kr_mem_new(&allocator);
+  world->stats = kr_stats_new(world->mem);
   ck_assert_int_eq(kr_loop_new(&world->loop, world->mem), 0);
   ck_assert_int_eq(kr_worker_new(&world->worker, world->loop), 0);
   world->settings.user = (char *)"tester";
   world->settings.connect_timeout_ms = 2000;
   world->settings.connection_idle_ms = 60000;
-  world->settings.max_frame = 1 << 20;
+  world->settings.max_frame_len = 1 << 20;
   world->server = fake_server_start(0);
   ck_assert_int_eq(kr_transport_hbase_new(&world->transport, world->mem, world->loop, world->worker,
-                                          &world->settings, &world->counters),
+                                          &world->settings, world->stats),
                    0);
 }
 
@@ -129,7 +132,7 @@ struct errand {
   struct world *world;
   void (*run)(struct world *world, void *arg);
   void *arg;
-  bool done;
+  struct kr_latch done;
 };
 
 static void run_errand(struct kr_task *task)
@@ -137,22 +140,16 @@ static void run_errand(struct kr_task *task)
   struct errand *errand = (struct errand *)task;
 
   errand->run(errand->world, errand->arg);
-  pthread_mutex_lock(&errand->world->lock);
-  errand->done = true;
-  pthread_cond_broadcast(&errand->world->changed);
-  pthread_mutex_unlock(&errand->world->lock);
+  kr_latch_open(&errand->done);
 }
 
 static void on_loop(struct world *world, void (*run)(struct world *world, void *arg), void *arg)
 {
-  struct errand errand = {.task = {.run = run_errand}, .world = world, .run = run, .arg = arg};
+  struct errand errand = {
+      .task.run = run_errand, .world = world, .run = run, .arg = arg, .done = KR_LATCH_INIT};
 
   kr_loop_post(world->loop, &errand.task);
-  pthread_mutex_lock(&world->lock);
-  while (!errand.done) {
-    pthread_cond_wait(&world->changed, &world->lock);
-  }
-  pthread_mutex_unlock(&world->lock);
+  kr_latch_await(&errand.done);
 }
 
 static void shut_down(struct world *world, void *arg)
@@ -170,7 +167,8 @@ static void free_world(struct world *world)
   ck_assert(kr_worker_close(world->worker, 10000));
   kr_loop_free(world->loop);
   world->transport->ops->free(world->transport);
-  kr_mem_unref(world->mem);
+  kr_stats_free(world->stats);
+  kr_mem_release(world->mem);
   fake_server_free(world->server);
   pthread_cond_destroy(&world->changed);
   pthread_mutex_destroy(&world->lock);
@@ -530,8 +528,8 @@ START_TEST(test_transport_hbase__requests_share_one_connection_and_are_answered_
     free(asked[i]);
   }
   ck_assert_uint_eq(connects(world), 1);
-  ck_assert_uint_eq(atomic_load(&world->counters.connects), 1);
-  ck_assert_uint_eq(atomic_load(&world->counters.rpcs), MANY);
+  ck_assert_uint_eq(kr_stats_read(world->stats, KR_COUNT_CONNECTS), 1);
+  ck_assert_uint_eq(kr_stats_read(world->stats, KR_COUNT_RPCS), MANY);
   free_world(world);
 }
 END_TEST
@@ -768,7 +766,7 @@ START_TEST(test_transport_hbase__claimed_length_allocates_nothing)
 {
   struct world *world = new_world();
 
-  world->settings.max_frame = SIZE_MAX;
+  world->settings.max_frame_len = SIZE_MAX;
   fault(world, FAKE_HUGE_LENGTH);
   struct asked *asked = prepare(world, 3);
 
@@ -787,7 +785,7 @@ START_TEST(test_transport_hbase__reply_over_the_limit_is_refused)
 {
   struct world *world = world_with_regions(5);
 
-  world->settings.max_frame = 600;
+  world->settings.max_frame_len = 600;
   struct asked *small = ask(world, 1);
 
   expect(small, 0);
@@ -948,7 +946,7 @@ START_TEST(test_transport_hbase__refused_connection_names_server_and_reason)
   expect(asked, KEYROUTE_E_UNREACHABLE);
   expect_message(asked, "connect to 127.0.0.1:");
   expect_message(asked, "Connection refused");
-  ck_assert_uint_eq(atomic_load(&world->counters.connects), 0);
+  ck_assert_uint_eq(kr_stats_read(world->stats, KR_COUNT_CONNECTS), 0);
   free(asked);
   free_world(world);
 }
@@ -1276,11 +1274,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-  SRunner *runner = srunner_create(suite());
-
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(suite());
 }

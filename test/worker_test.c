@@ -1,6 +1,9 @@
 /* The worker: order, the end, and what is left behind. */
 #include "lib/worker.h"
 
+#include "lib/clock.h"
+#include "test/run_suite.h"
+
 #include <check.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -8,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "lib/clock.h"
 
 static struct kr_mem *mem;
 static struct kr_loop *loop;
@@ -148,7 +149,7 @@ static void setup(void)
 static void teardown(void)
 {
   kr_loop_free(loop);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
 }
 
 START_TEST(test_worker__runs_jobs_in_the_order_submitted)
@@ -304,7 +305,6 @@ int main(void)
 {
   Suite *suite = suite_create("worker");
   TCase *all = tcase_create("worker");
-  SRunner *runner = srunner_create(suite);
 
   tcase_add_checked_fixture(all, setup, teardown);
   tcase_set_timeout(all, 30);
@@ -317,8 +317,5 @@ int main(void)
   tcase_add_test(all, test_worker__close_leaves_a_stuck_job_behind_within_the_bound);
   tcase_add_test(all, test_worker__a_job_that_ends_as_close_gives_up_is_handed_back_once);
   suite_add_tcase(suite, all);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(suite);
 }

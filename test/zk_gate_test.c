@@ -1,14 +1,14 @@
 /* The gate between foreign threads and the loop, and the log lines that pass it. */
 #include "lib/zk_gate.h"
 
+#include "lib/zk_log.h"
+#include "test/run_suite.h"
+
 #include <check.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "lib/zk_log.h"
 
 static struct kr_mem *mem;
 static struct kr_loop *loop;
@@ -36,7 +36,7 @@ static void setup(void)
 {
   mem = kr_mem_new(NULL);
   ck_assert_int_eq(kr_loop_new(&loop, mem), 0);
-  kr_log = (struct kr_log){note_line, NULL, KEYROUTE_LOG_DEBUG};
+  kr_log = (struct kr_log){KEYROUTE_LOG_DEBUG, note_line, NULL};
   gate = kr_zk_gate_new(loop, &kr_log, &mem, "127.0.0.1:7,b:8");
   sem_init(&entered, 0, 0);
   sem_init(&leave, 0, 0);
@@ -44,9 +44,9 @@ static void setup(void)
 
 static void teardown(void)
 {
-  kr_zk_gate_unref(gate);
+  kr_zk_gate_release(gate);
   kr_loop_free(loop);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
 }
 
 struct probe_task {
@@ -163,6 +163,18 @@ START_TEST(test_zk_log__a_line_comes_without_its_front_and_printable)
 }
 END_TEST
 
+START_TEST(test_zk_log__what_ends_a_line_is_cut_off)
+{
+  int slot;
+  kr_zk_log_cb log = kr_zk_log_take(gate, &slot);
+
+  log("2026:ZOO_INFO@zookeeper_init@1: Initiating\tflags=0 \r\n \n");
+  kr_zk_log_release(slot);
+
+  ck_assert_str_eq(last_line, "ZooKeeper's client: Initiating\\x09flags=0");
+}
+END_TEST
+
 START_TEST(test_zk_log__each_handle_has_its_own_function_until_none_is_left)
 {
   kr_zk_log_cb first, second, extra;
@@ -192,7 +204,6 @@ int main(void)
 {
   Suite *suite = suite_create("zk_gate");
   TCase *all = tcase_create("zk_gate");
-  SRunner *runner = srunner_create(suite);
 
   tcase_add_checked_fixture(all, setup, teardown);
   tcase_add_test(all, test_zk_gate__an_open_gate_lets_tasks_reach_the_owner);
@@ -200,10 +211,8 @@ int main(void)
   tcase_add_test(all, test_zk_gate__a_shut_gate_drops_tasks_and_lines);
   tcase_add_test(all, test_zk_gate__shut_waits_for_a_line_under_way);
   tcase_add_test(all, test_zk_log__a_line_comes_without_its_front_and_printable);
+  tcase_add_test(all, test_zk_log__what_ends_a_line_is_cut_off);
   tcase_add_test(all, test_zk_log__each_handle_has_its_own_function_until_none_is_left);
   suite_add_tcase(suite, all);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(suite);
 }

@@ -1,17 +1,18 @@
 /* Which servers give sessions, and why the others do not. */
 #include "lib/zk_probe.h"
 
+#include "lib/clock.h"
+#include "test/loopback.h"
+#include "test/proxy.h"
+#include "test/run_suite.h"
+
 #include <arpa/inet.h>
 #include <check.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include "lib/clock.h"
-#include "test/proxy.h"
 
 static struct kr_mem *mem;
 static struct kr_connect_string *ensemble;
@@ -30,7 +31,7 @@ static void teardown(void)
   proxy_stop(proxy);
   kr_endpoints_clear(&endpoints);
   kr_connect_string_free(ensemble);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
 }
 
 static bool is_stopped(void *arg)
@@ -80,11 +81,9 @@ static void *answer_one(void *arg)
 
 static void answering_start(struct answering *answering, pthread_t *thread)
 {
-  struct sockaddr_in address = {0};
+  struct sockaddr_in address = loopback(0);
   socklen_t len = sizeof(address);
 
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   answering->listener = socket(AF_INET, SOCK_STREAM, 0);
   ck_assert_int_eq(bind(answering->listener, (struct sockaddr *)&address, len), 0);
   ck_assert_int_eq(listen(answering->listener, 4), 0);
@@ -178,7 +177,6 @@ int main(void)
 {
   Suite *suite = suite_create("zk_probe");
   TCase *all = tcase_create("zk_probe");
-  SRunner *runner = srunner_create(suite);
 
   tcase_add_checked_fixture(all, setup, teardown);
   tcase_add_test(all,
@@ -188,8 +186,5 @@ int main(void)
   tcase_add_test(all, test_zk_probe__one_that_is_silent_is_timeout_at_the_bound);
   tcase_add_test(all, test_zk_probe__ends_early_when_nobody_waits);
   suite_add_tcase(suite, all);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(suite);
 }

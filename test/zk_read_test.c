@@ -5,6 +5,8 @@
  */
 #include "lib/zk_read.h"
 
+#include "test/run_suite.h"
+
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +63,7 @@ static void teardown(void)
     kr_zk_reply_free(requests[taken++]);
   }
   kr_zk_paths_clear(&paths, mem);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
 }
 
 /* Reply to the oldest request, which must be for this path. */
@@ -295,7 +297,6 @@ int main(void)
 {
   Suite *suite = suite_create("zk_read");
   TCase *all = tcase_create("zk_read");
-  SRunner *runner = srunner_create(suite);
 
   tcase_add_checked_fixture(all, setup, teardown);
   tcase_add_test(all, test_zk_read__values_come_in_the_order_of_replicas);
@@ -310,8 +311,5 @@ int main(void)
   tcase_add_test(all, test_zk_read__a_reply_short_of_memory_fails_the_read);
   tcase_add_test(all, test_zk_read__paths_join_chroot_parent_and_znode);
   suite_add_tcase(suite, all);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(suite);
 }

@@ -3,11 +3,13 @@
  */
 #include "lib/znode.h"
 
+#include "lib/bytes.h"
+#include "test/failing_mem.h"
+#include "test/run_suite.h"
+
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "lib/bytes.h"
 
 /* As HBase 2.6.3 writes it: header with the writer's name and 8 bytes of salt, then
  * MetaRegionServer{server{"127.0.0.1", 38687, 1796001106352}, rpc_version 0, state OPEN}. */
@@ -27,51 +29,21 @@
 
 /* ---- Doubles --------------------------------------------------------------------------------- */
 
-static long live, calls, fail_at;
-
-static void *counting_allocate(void *user, size_t size)
-{
-  (void)user;
-  if (++calls == fail_at) {
-    return NULL;
-  }
-  live++;
-  return malloc(size);
-}
-
-static void *counting_reallocate(void *user, void *old, size_t size)
-{
-  (void)user;
-  return realloc(old, size);
-}
-
-static void counting_release(void *user, void *old)
-{
-  (void)user;
-  live--;
-  free(old);
-}
-
 static struct kr_mem *mem;
 
 static void set_up(void)
 {
-  static const struct keyroute_allocator allocator = {NULL, counting_allocate, counting_reallocate,
-                                                      counting_release};
-
-  mem = kr_mem_new(&allocator);
-  ck_assert_ptr_nonnull(mem);
+  mem = failing_mem_new();
 }
 
 static void tear_down(void)
 {
-  kr_mem_unref(mem);
-  ck_assert_int_eq(live, 0);
+  failing_mem_done(mem);
 }
 
 static void assert_unwrapped(struct keyroute_bytes payload, struct keyroute_bytes want)
 {
-  struct keyroute_bytes got = {&live, 99};
+  struct keyroute_bytes got = {&mem, 99};
 
   ck_assert_int_eq(kr_znode_unwrap(&got, payload), 0);
   ck_assert(kr_bytes_equal(got, want));
@@ -79,7 +51,7 @@ static void assert_unwrapped(struct keyroute_bytes payload, struct keyroute_byte
 
 static void assert_not_unwrapped(struct keyroute_bytes payload)
 {
-  struct keyroute_bytes untouched = {&live, 99};
+  struct keyroute_bytes untouched = {&mem, 99};
 
   ck_assert_int_eq(kr_znode_unwrap(&untouched, payload), KEYROUTE_E_CORRUPT);
   ck_assert_uint_eq(untouched.len, 99);
@@ -269,16 +241,16 @@ START_TEST(test_znode__parse_fails_cleanly_at_each_allocation)
 {
   struct kr_meta_region_server *meta = NULL;
   const char *reason = NULL;
-  long before = live;
+  long before = mem_live();
   int error = KEYROUTE_E_NO_MEMORY;
   int failures = 0;
 
-  for (fail_at = 1; error != 0; fail_at++) {
-    calls = 0;
+  for (long n = 1; error != 0; n++) {
+    mem_fail(n);
     error = kr_meta_region_server_parse(&meta, mem, BYTES(HEADER MESSAGE), &reason);
     failures += error != 0;
     ck_assert(error == 0 || error == KEYROUTE_E_CORRUPT || error == KEYROUTE_E_NO_MEMORY);
-    ck_assert_int_eq(live, error != 0 ? before : before + 1);
+    ck_assert_int_eq(mem_live(), error != 0 ? before : before + 1);
   }
 
   ck_assert_int_gt(failures, 2);
@@ -313,11 +285,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-  SRunner *runner = srunner_create(suite());
-  int failed;
-
-  srunner_run_all(runner, CK_ENV);
-  failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run_suite(suite());
 }

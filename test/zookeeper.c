@@ -8,6 +8,8 @@
 #endif
 #include "test/zookeeper.h"
 
+#include "test/loopback.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -108,16 +110,6 @@ static void class_path(char *out, size_t size)
 }
 
 /* ---- The server ----------------------------------------------------------------------------- */
-
-static struct sockaddr_in loopback(int port)
-{
-  struct sockaddr_in address = {0};
-
-  address.sin_family = AF_INET;
-  address.sin_port = htons((uint16_t)port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
-}
 
 static int free_port(void)
 {

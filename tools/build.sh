@@ -24,11 +24,18 @@ if [ ! -x configure ] || [ configure.ac -nt configure ] || [ Makefile.am -nt Mak
   say "making configure"
   run autoreconf -i
 fi
+if [ -f config.status ]; then
+  say "the source tree itself is configured, which keeps other folders from being: make distclean"
+  exit 1
+fi
 mkdir -p "$folder"
 cd "$folder"
-if [ ! -f config.status ] || [ "$top/configure" -nt config.status ]; then
+arguments=$*
+if [ ! -f config.status ] || [ "$top/configure" -nt config.status ] ||
+  [ "$(cat configured-with 2>/dev/null)" != "$arguments" ]; then
   say "configuring $folder"
   run "$top/configure" "$@"
+  printf '%s\n' "$arguments" >configured-with
 fi
 say "compiling in $folder"
 run make -j"$(nproc)" all

@@ -1,5 +1,5 @@
 /*
- * What all commands of the program share: complaints, memory, numbers.
+ * What all commands of the program share: complaints, flushing, memory, numbers.
  *
  * Memory that runs out ends the program: it has nothing to tidy up that the kernel does not.
  */
@@ -22,6 +22,17 @@ void cli_complain(const char *format, ...)
   va_end(arguments);
   fputc('\n', stderr);
   funlockfile(stderr);
+}
+
+int cli_flush(void)
+{
+  /* stdio remembers that a write failed, but not why. */
+  static int first_error;
+
+  if ((fflush(stdout) != 0 || ferror(stdout)) && first_error == 0) {
+    first_error = errno;
+  }
+  return first_error;
 }
 
 void *cli_realloc(void *old, size_t size)

@@ -18,6 +18,10 @@ int cmd_locate(int argc, char **argv);
 /* "keyroute: MESSAGE" on stderr, printf-like; one line. */
 void cli_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Write out what stdout holds. Returns 0, or the errno of the first write to it that failed; to be
+ * exact it is to be called right after a write that may have. Main thread. */
+int cli_flush(void);
+
 /* Memory, or the end of the program with CLI_TROUBLE. Released with free. */
 void *cli_alloc(size_t size);
 void *cli_realloc(void *old, size_t size);

@@ -16,25 +16,27 @@
  *     of a pipe comes too late for that: it gets an answer of its own that names the line, the rest
  *     is answered, and the exit status is 2 in the end.
  */
-#include <errno.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "keyroute/keyroute.h"
+
 #include "tools/cli.h"
 #include "tools/line.h"
 #include "tools/output.h"
 #include "tools/rows.h"
 
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
 /* ---- Configuration -------------------------------------------------------------------------- */
 
-static void print_log(void *user, enum keyroute_log_level level, const char *text)
+static void print_log(void *payload, enum keyroute_log_level level, const char *text)
 {
   static const char *const names[] = {"error", "warning", "info", "debug"};
 
-  (void)user;
+  (void)payload;
   cli_complain("%s: %s", names[level], text);
 }
 
@@ -47,6 +49,48 @@ static int fail_library(int error, const struct keyroute_detail *detail)
   return error == KEYROUTE_E_INVALID_ARGUMENT ? CLI_USAGE : CLI_TROUBLE;
 }
 
+/* Say what a wrong option is, not which property it stands for: the library names that in front. */
+static int fail_setting(const struct setting *setting, int error,
+                        const struct keyroute_detail *detail)
+{
+  static const char front[] = "property ";
+  const char *message = detail->message[0] != '\0' ? detail->message : keyroute_strerror(error);
+  size_t name_len = strlen(setting->name);
+  const char *name = message + strlen(front);
+
+  if (strncmp(message, front, strlen(front)) == 0 && strncmp(name, setting->name, name_len) == 0) {
+    const char *rest = name + name_len;
+
+    if (strncmp(rest, " is ", 4) == 0 || strncmp(rest, ": ", 2) == 0) {
+      message = strchr(rest + 1, ' ') + 1;
+    }
+  }
+  cli_complain("-%c%s%s: %s", setting->option, setting->option == 'D' ? " " : "",
+               setting->option == 'D' ? setting->name : "", message);
+  return error == KEYROUTE_E_INVALID_ARGUMENT ? CLI_USAGE : CLI_TROUBLE;
+}
+
+static void tell_read(const struct line *line, const char *path)
+{
+  if (line->verbose > 0) {
+    cli_complain("info: read %s", path);
+  }
+}
+
+/* The library reads $HBASE_CONF_DIR/hbase-site.xml where it exists. */
+static void tell_environment(const struct line *line)
+{
+  const char *folder = getenv("HBASE_CONF_DIR");
+  char path[4096];
+
+  if (folder != NULL && folder[0] != '\0') {
+    snprintf(path, sizeof(path), "%s/hbase-site.xml", folder);
+    if (access(path, F_OK) == 0) {
+      tell_read(line, path);
+    }
+  }
+}
+
 /* The files, then the environment's user, who is above them. */
 static int read_configs(const struct line *line, struct keyroute_options *options,
                         struct keyroute_detail *detail)
@@ -55,10 +99,17 @@ static int read_configs(const struct line *line, struct keyroute_options *option
   int error = 0;
 
   if (line->config_count == 0) {
-    return keyroute_options_read_environment(options, detail);
+    error = keyroute_options_read_environment(options, detail);
+    if (error == 0) {
+      tell_environment(line);
+    }
+    return error;
   }
   for (size_t i = 0; i < line->config_count && error == 0; i++) {
     error = keyroute_options_read_file(options, line->configs[i], detail);
+    if (error == 0) {
+      tell_read(line, line->configs[i]);
+    }
   }
   if (error == 0 && user != NULL && user[0] != '\0') {
     error = keyroute_options_set(options, "keyroute.user", user, detail);
@@ -66,21 +117,28 @@ static int read_configs(const struct line *line, struct keyroute_options *option
   return error;
 }
 
+/* Returns an exit status, or -1 for go on. */
 static int configure(const struct line *line, struct keyroute_options *options,
                      struct keyroute_detail *detail)
 {
   int error = read_configs(line, options, detail);
 
-  for (size_t i = 0; i < line->setting_count && error == 0; i++) {
+  if (error != 0) {
+    return fail_library(error, detail);
+  }
+  for (size_t i = 0; i < line->setting_count; i++) {
     const struct setting *setting = &line->settings[i];
 
     error = keyroute_options_set(options, setting->name, setting->value, detail);
+    if (error != 0) {
+      return fail_setting(setting, error, detail);
+    }
   }
   if (line->verbose > 0) {
-    keyroute_options_set_log(options, print_log, NULL,
-                             line->verbose > 1 ? KEYROUTE_LOG_DEBUG : KEYROUTE_LOG_INFO);
+    keyroute_options_set_log(options, line->verbose > 1 ? KEYROUTE_LOG_DEBUG : KEYROUTE_LOG_INFO,
+                             print_log, NULL);
   }
-  return error;
+  return -1;
 }
 
 /* Returns an exit status, or -1 for go on. */
@@ -92,9 +150,9 @@ static int open_connection(struct keyroute_connection **out, const struct line *
   int error = keyroute_options_new(&options, NULL);
 
   if (error == 0) {
-    error = configure(line, options, &detail);
+    status = configure(line, options, &detail);
   }
-  if (error == 0) {
+  if (error == 0 && status == -1) {
     error = keyroute_open(out, options, &detail);
   }
   if (error != 0) {
@@ -248,7 +306,7 @@ static void finish_head(struct run *run)
   struct slot *slot = &run->slots[run->head];
 
   if (!head_is_done(run)) {
-    fflush(stdout);
+    cli_flush();
     pthread_mutex_lock(&run->lock);
     while (!slot->done) {
       pthread_cond_wait(&run->answered, &run->lock);
@@ -261,8 +319,11 @@ static void finish_head(struct run *run)
   run->failed += slot->answer.error != 0;
   run->unasked += was_not_asked(slot->answer.error);
   output_answer(&run->line->output, &slot->answer);
-  if (slot->answer.error != 0 && !run->line->quiet) {
-    fflush(stdout);
+  if (ferror(stdout)) {
+    cli_flush(); /* keeps the reason */
+  }
+  /* An answer that could not be written is trouble of another kind, which main tells. */
+  if (slot->answer.error != 0 && !run->line->quiet && cli_flush() == 0) {
     complain_about(run, &slot->answer);
   }
   free_slot(slot);
@@ -283,7 +344,7 @@ static int look_up_all(struct run *run)
       continue;
     }
     if (!rows_can_rewind(run->rows)) {
-      fflush(stdout);
+      cli_flush();
     }
     more = rows_next(run->rows, &row);
     if (more > 0) {

@@ -5,17 +5,28 @@ set -euo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top"
 
-step() { printf '\n\033[1m== %s\033[0m\n' "$*"; }
-show() {
-  printf '\n$ %s\n' "keyroute $*" | sed "s|-z $zookeeper|-z \$ZOOKEEPER|"
+bold='' plain=''
+[ ! -t 1 ] || { bold=$'\033[1m' plain=$'\033[0m'; }
+step() { printf '\n%s== %s%s\n' "$bold" "$*" "$plain"; }
+show() { # the command as one would type it, and what it prints
+  local word
+  printf '\n$ keyroute'
+  for word; do
+    case $word in
+      "$zookeeper") printf ' $ZOOKEEPER' ;;
+      *[!a-zA-Z0-9_:.,=-]* | '') printf " '%s'" "$word" ;;
+      *) printf ' %s' "$word" ;;
+    esac
+  done
+  printf '\n'
   "$top/build/keyroute" "$@"
 }
 
 step "1/5 installing what is missing"
 tools/setup.sh
 
-step "2/5 building"
-tools/build.sh build
+step "2/5 building (half a minute)"
+tools/build.sh build --enable-werror
 
 step "3/5 starting HBase (the first time its jars are fetched)"
 coproc CLUSTER { exec test/cluster/run.sh; }
@@ -52,6 +63,8 @@ zookeeper=${zookeeper%% *}
 echo "HBase is up, ZooKeeper at $zookeeper"
 
 step "4/5 locating rows"
+echo "Columns: row, replica, server, start key, end key, region, where the answer came from"
+echo "(the catalog, or the cache where an earlier answer brought its neighbours along)."
 tell 'create orders g p'
 tell 'create ns:odd a,b \x80\x00 \xFF\xFF'
 show locate -z "$zookeeper" orders apple grape zebra
@@ -63,10 +76,12 @@ echo "For programs, one JSON object a line:"
 show locate -z "$zookeeper" -o json orders grape
 echo
 echo "What cannot be found is told apart, in one line on stderr (exit status 1):"
-show locate -z "$zookeeper" nosuch row || true
+show locate -z "$zookeeper" nosuch apple || true
 
 step "5/5 splitting the region that holds grape, and asking again with --trace"
 tell 'split orders m'
 show locate -z "$zookeeper" --trace orders grape orange
 echo
-echo "done: all of it ran on a real HBase, which is now stopped"
+stop_cluster
+trap - EXIT
+echo "done: all of it ran on a real HBase, which is stopped and gone"

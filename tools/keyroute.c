@@ -6,10 +6,13 @@
  *  1. Answers go to stdout, trouble to stderr; the exit statuses are those of cli.h.
  *  2. A closed stdout must not become the number of a socket: standard descriptors that are missing
  *     are filled before anything else is opened.
- *  3. SIGPIPE is ignored, so that a reader who leaves becomes an error of a write, which is told.
+ *  3. SIGPIPE is ignored, so that a reader who leaves becomes an error of a write. It ends the
+ *     program without a word, since that reader has had enough; any other error of a write is told.
  *     SIGINT keeps its default: it ends the program at once; commands flush before they wait.
  */
 #include "keyroute/keyroute.h"
+
+#include "tools/cli.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "tools/cli.h"
 
 struct command {
   const char *name;
@@ -102,9 +103,10 @@ int main(int argc, char **argv)
   }
   sigaction(SIGPIPE, &ignore, NULL);
   int status = run(argc, argv);
-  if (fflush(stdout) != 0 || ferror(stdout)) {
-    if (status != CLI_TROUBLE) {
-      cli_complain("cannot write the answers: %s", strerror(errno));
+  int error = cli_flush();
+  if (error != 0) {
+    if (status != CLI_TROUBLE && error != EPIPE) {
+      cli_complain("cannot write the answers: %s", strerror(error));
     }
     return CLI_TROUBLE;
   }

@@ -3,17 +3,18 @@
  *
  * One table of options: from it come what getopt_long is told, --help, and, by test/man_test.c, the
  * list in keyroute(1). Options may stand anywhere before "--"; one that is given twice counts as
- * given last, but for -D, -z and -l, which set properties in the order they come, and -c and -v,
- * which add up. Whether a property's value will do is the library's to say.
+ * given last, but for -D, -z and -l, which set properties in the order they come, -c and -v, which
+ * add up, and --rows-from, which is refused, since half of the rows would not be asked. Whether a
+ * property's value will do is the library's to say.
  */
 #include "tools/line.h"
+
+#include "tools/cli.h"
 
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "tools/cli.h"
 
 enum {
   OPTION_BEFORE = 256,
@@ -40,7 +41,7 @@ static const struct option_row option_rows[] = {
     {'z', "zookeeper", "HOST:PORT[,...][/CHROOT]", "the ensemble; else from the configuration"},
     {'c', "config", "FILE", "an hbase-site.xml, instead of $HBASE_CONF_DIR/hbase-site.xml"},
     {'D', NULL, "NAME=VALUE", "any property, see libkeyroute(3); beats the file"},
-    {'l', "layout", "auto|meta|root|range", "how many tiers the catalog has; auto finds out"},
+    {'l', "layout", "auto|meta|root|range", "auto finds out; root and range are not built yet"},
     {OPTION_BEFORE, "before", NULL, "locate the region before the row"},
     {OPTION_AFTER, "after", NULL, "locate the region of the first key after the row"},
     {OPTION_REPLICA, "replica", "N|all", "that replica (default 0), or every one"},
@@ -58,6 +59,9 @@ static const struct option_row option_rows[] = {
     {'V', "version", NULL, "print the version and exit"},
 };
 enum { OPTION_ROWS = sizeof(option_rows) / sizeof(option_rows[0]) };
+
+/* How wide the options of --help are before their help begins. */
+enum { HELP_COLUMN = 26 };
 
 static void print_help(void)
 {
@@ -82,7 +86,11 @@ static void print_help(void)
     if (row->argument != NULL) {
       snprintf(left + strlen(left), sizeof(left) - strlen(left), " %s", row->argument);
     }
-    printf(strlen(left) > 26 ? "  %s\n%30s%s\n" : "  %-26s%.0s  %s\n", left, "", row->help);
+    if (strlen(left) > HELP_COLUMN) {
+      printf("  %s\n%*s%s\n", left, HELP_COLUMN + 4, "", row->help);
+    } else {
+      printf("  %-*s  %s\n", HELP_COLUMN, left, row->help);
+    }
   }
   puts("\n"
        "Exit status: 0 all found, 1 some not found, 2 wrong usage, 3 nothing could be asked.");
@@ -94,53 +102,121 @@ static int fail_usage(const char *text, const char *about)
   return CLI_USAGE;
 }
 
-static void add_setting(struct line *line, const char *name, size_t name_len, const char *value)
+static void add_setting(struct line *line, char option, const char *name, size_t name_len,
+                        const char *value)
 {
   size_t size = (line->setting_count + 1) * sizeof(*line->settings);
   char *copy = cli_copy(name);
 
   copy[name_len] = '\0';
   line->settings = cli_realloc(line->settings, size);
-  line->settings[line->setting_count++] = (struct setting){copy, cli_copy(value)};
+  line->settings[line->setting_count++] = (struct setting){option, copy, cli_copy(value)};
 }
 
-/* Options whose argument is looked at. Returns an exit status, or -1 for go on. */
-static int read_argument(struct line *line, int key, const char *argument)
+/* ---- Options: each function returns an exit status, or -1 for go on ------------------------- */
+
+static int read_setting(struct line *line, const char *argument)
 {
-  const char *equals;
+  const char *equals = strchr(argument, '=');
+
+  if (equals == NULL || equals == argument) {
+    return fail_usage("-D takes NAME=VALUE, not ", argument);
+  }
+  add_setting(line, 'D', argument, (size_t)(equals - argument), equals + 1);
+  return -1;
+}
+
+/* An option that stands for one property. */
+static int read_property(struct line *line, int key, const char *name, const char *argument)
+{
+  add_setting(line, (char)key, name, strlen(name), argument);
+  return -1;
+}
+
+static int read_config(struct line *line, const char *argument)
+{
+  line->configs = cli_realloc(line->configs, (line->config_count + 1) * sizeof(*line->configs));
+  line->configs[line->config_count++] = argument;
+  return -1;
+}
+
+static int read_replica(struct line *line, const char *argument)
+{
+  long long number = 0;
+  bool all = strcmp(argument, "all") == 0;
+
+  if (!all && !cli_number(&number, argument, 0, 254)) {
+    return fail_usage("--replica takes 0 to 254 or all, not ", argument);
+  }
+  line->output.all_replicas = all;
+  line->output.replica = (int)number;
+  line->call.replica = all ? KEYROUTE_REPLICA_ANY : (int)number;
+  return -1;
+}
+
+static int read_deadline(struct line *line, const char *argument)
+{
   long long number = 0;
 
+  if (!cli_number(&number, argument, 1, 86400000)) {
+    return fail_usage("--deadline takes 1 to 86400000 ms, not ", argument);
+  }
+  line->call.deadline_ms = number;
+  return -1;
+}
+
+static int read_jobs(struct line *line, const char *argument)
+{
+  if (!cli_number(&line->jobs, argument, 1, 1024)) {
+    return fail_usage("--jobs takes 1 to 1024, not ", argument);
+  }
+  return -1;
+}
+
+static int read_output(struct line *line, const char *argument)
+{
+  line->output.json = strcmp(argument, "json") == 0;
+  if (!line->output.json && strcmp(argument, "table") != 0) {
+    return fail_usage("--output takes table or json, not ", argument);
+  }
+  return -1;
+}
+
+static int read_rows_from(struct line *line, const char *argument)
+{
+  if (line->rows_from != NULL) {
+    return fail_usage("--rows-from", " is given twice");
+  }
+  line->rows_from = argument;
+  return -1;
+}
+
+static int read_flag(struct line *line, unsigned flag)
+{
+  line->call.flags |= flag;
+  line->output.trace = (line->call.flags & KEYROUTE_TRACE) != 0;
+  return -1;
+}
+
+/* Options that cannot be wrong. */
+static int read_plain(struct line *line, int key)
+{
   switch (key) {
-  case 'D':
-    equals = strchr(argument, '=');
-    if (equals == NULL || equals == argument) {
-      return fail_usage("-D takes NAME=VALUE, not ", argument);
-    }
-    add_setting(line, argument, (size_t)(equals - argument), equals + 1);
+  case OPTION_HEX:
+    line->output.hex = true;
     return -1;
-  case OPTION_REPLICA:
-    line->output.all_replicas = strcmp(argument, "all") == 0;
-    if (!line->output.all_replicas && !cli_number(&number, argument, 0, 254)) {
-      return fail_usage("--replica takes 0 to 254 or all, not ", argument);
-    }
-    line->output.replica = (int)number;
-    line->call.replica = line->output.all_replicas ? KEYROUTE_REPLICA_ANY : (int)number;
+  case 'v':
+    line->verbose++;
     return -1;
-  case OPTION_DEADLINE:
-    if (!cli_number(&number, argument, 1, 86400000)) {
-      return fail_usage("--deadline takes 1 to 86400000 ms, not ", argument);
-    }
-    line->call.deadline_ms = number;
+  case 'q':
+    line->quiet = true;
     return -1;
-  case OPTION_JOBS:
-    return cli_number(&line->jobs, argument, 1, 1024)
-               ? -1
-               : fail_usage("--jobs takes 1 to 1024, not ", argument);
+  case 'V':
+    printf("keyroute %s\n", keyroute_version());
+    return CLI_FOUND;
   default:
-    line->output.json = strcmp(argument, "json") == 0;
-    return line->output.json || strcmp(argument, "table") == 0
-               ? -1
-               : fail_usage("--output takes table or json, not ", argument);
+    print_help();
+    return CLI_FOUND;
   }
 }
 
@@ -149,51 +225,35 @@ static int read_option(struct line *line, int key, const char *argument)
 {
   switch (key) {
   case 'z':
-    add_setting(line, "hbase.zookeeper.quorum", strlen("hbase.zookeeper.quorum"), argument);
-    return -1;
+    return read_property(line, key, "hbase.zookeeper.quorum", argument);
   case 'l':
-    add_setting(line, "keyroute.layout", strlen("keyroute.layout"), argument);
-    return -1;
+    return read_property(line, key, "keyroute.layout", argument);
+  case 'D':
+    return read_setting(line, argument);
   case 'c':
-    line->configs = cli_realloc(line->configs, (line->config_count + 1) * sizeof(*line->configs));
-    line->configs[line->config_count++] = argument;
-    return -1;
+    return read_config(line, argument);
   case OPTION_BEFORE:
-    line->call.flags |= KEYROUTE_BEFORE;
-    return -1;
+    return read_flag(line, KEYROUTE_BEFORE);
   case OPTION_AFTER:
-    line->call.flags |= KEYROUTE_AFTER;
-    return -1;
+    return read_flag(line, KEYROUTE_AFTER);
   case OPTION_REFRESH:
-    line->call.flags |= KEYROUTE_REFRESH;
-    return -1;
+    return read_flag(line, KEYROUTE_REFRESH);
   case OPTION_CACHE_ONLY:
-    line->call.flags |= KEYROUTE_CACHE_ONLY;
-    return -1;
+    return read_flag(line, KEYROUTE_CACHE_ONLY);
   case OPTION_TRACE:
-    line->call.flags |= KEYROUTE_TRACE;
-    line->output.trace = true;
-    return -1;
-  case OPTION_HEX:
-    line->output.hex = true;
-    return -1;
+    return read_flag(line, KEYROUTE_TRACE);
+  case OPTION_REPLICA:
+    return read_replica(line, argument);
+  case OPTION_DEADLINE:
+    return read_deadline(line, argument);
+  case OPTION_JOBS:
+    return read_jobs(line, argument);
   case OPTION_ROWS_FROM:
-    line->rows_from = argument;
-    return -1;
-  case 'v':
-    line->verbose++;
-    return -1;
-  case 'q':
-    line->quiet = true;
-    return -1;
-  case 'h':
-    print_help();
-    return CLI_FOUND;
-  case 'V':
-    printf("keyroute %s\n", keyroute_version());
-    return CLI_FOUND;
+    return read_rows_from(line, argument);
+  case 'o':
+    return read_output(line, argument);
   default:
-    return read_argument(line, key, argument);
+    return read_plain(line, key);
   }
 }
 
@@ -225,9 +285,12 @@ static int check_line(const struct line *line)
 static int fail_option(int result, char **argv)
 {
   char letter[3] = {'-', (char)optopt, '\0'};
-  const char *word = optopt > 0 && optopt < 256 ? letter : argv[optind - 1];
+  const char *last = argv[optind - 1];
 
-  return fail_usage(result == ':' ? "an argument is missing to " : "no such option: ", word);
+  if (result == ':') {
+    return fail_usage(strncmp(last, "--", 2) == 0 ? last : letter, " needs an argument");
+  }
+  return fail_usage("no such option: ", optopt > 0 && optopt < 256 ? letter : last);
 }
 
 int line_parse(struct line *line, int argc, char **argv)

@@ -6,6 +6,7 @@
 
 /* A property to be set, in the order of the command line. */
 struct setting {
+  char option; /* the letter of the option that says so */
   char *name;
   char *value;
 };

@@ -14,13 +14,13 @@
  */
 #include "tools/output.h"
 
+#include "tools/cli.h"
+
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "tools/cli.h"
 
 /* ---- Texts ---------------------------------------------------------------------------------- */
 
@@ -197,8 +197,12 @@ static json_t *trace_json(const struct answer *answer)
     put_text(step, "step", from->name);
     put(step, "at_us", json_integer(from->at_us));
     put(step, "took_us", json_integer(from->took_us));
-    put_text(step, "server", from->server);
-    put_text(step, "detail", from->detail);
+    if (from->server[0] != '\0') {
+      put_text(step, "server", from->server);
+    }
+    if (from->detail[0] != '\0') {
+      put_text(step, "detail", from->detail);
+    }
     if (json_array_append_new(trace, step) != 0) {
       need(NULL);
     }

@@ -10,13 +10,13 @@
  */
 #include "tools/rows.h"
 
+#include "tools/cli.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include "tools/cli.h"
 
 /* HBase's rows have at most 32767 bytes; the catalog's keys are the tighter bound, and the
  * library's to check. */
@@ -48,13 +48,13 @@ struct rows *rows_from_file(const char *path, bool hex)
   FILE *file = is_stdin ? stdin : fopen(path, "re");
   struct stat about;
 
-  if (file == NULL || fstat(fileno(file), &about) != 0) {
+  if (file == NULL) {
     return NULL;
   }
   struct rows *rows = cli_alloc(sizeof(*rows));
   *rows = (struct rows){.hex = hex, .file = file, .name = is_stdin ? "standard input" : path};
   rows->begin = ftello(file);
-  rows->regular = S_ISREG(about.st_mode) && rows->begin >= 0;
+  rows->regular = rows->begin >= 0 && fstat(fileno(file), &about) == 0 && S_ISREG(about.st_mode);
   return rows;
 }
 

@@ -1,18 +1,21 @@
 #include <keyroute/keyroute.h>
 #include <stdio.h>
 
-/* Runs on the connection's own thread. The location is borrowed: keep it with
- * keyroute_location_ref if it is needed after this returns. */
-static void answer(void *payload, int error, struct keyroute_location *where,
+/* Runs on the connection's own thread. The location, NULL on error, is
+ * borrowed: keep it with keyroute_location_ref if it is needed later. */
+static void answer(void *payload, int error,
+                   struct keyroute_location *where,
                    const struct keyroute_detail *detail)
 {
   const char *row = payload;
 
   if (error != 0) {
-    fprintf(stderr, "%s: %s: %s\n", row, keyroute_errname(error), detail->message);
+    fprintf(stderr, "%s: %s: %s\n", row, keyroute_errname(error),
+            detail->message);
     return;
   }
-  printf("%s is on %s:%d (%u tries)\n", row, keyroute_location_host(where, 0),
+  printf("%s is on %s:%d (%u tries)\n", row,
+         keyroute_location_host(where, 0),
          keyroute_location_port(where, 0), detail->attempts);
 }
 
@@ -27,14 +30,18 @@ int main(void)
   }
   call.deadline_ms = 2000;
   for (size_t i = 0; i < 3; i++) {
-    int error = keyroute_locate_async(NULL, conn, "Table2", keyroute_string(rows[i]), &call,
+    struct keyroute_bytes row = keyroute_string(rows[i]);
+    int error = keyroute_locate_async(NULL, conn, "Table2", row, &call,
                                       answer, rows[i]);
 
     if (error != 0) {
       fprintf(stderr, "%s: %s\n", rows[i], keyroute_strerror(error));
     }
   }
-  getchar(); /* the application's own work; what is not answered by then ends with CLOSED */
+
+  /* The application's own work. What is not answered by then ends with
+   * KEYROUTE_E_CLOSED. */
+  getchar();
   keyroute_close(conn);
   return 0;
 }

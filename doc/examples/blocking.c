@@ -6,13 +6,16 @@ int main(void)
   struct keyroute_connection *conn = NULL;
   struct keyroute_location *where = NULL;
   struct keyroute_detail detail = KEYROUTE_DETAIL_INIT;
-  int error = keyroute_open(&conn, NULL, &detail);
 
+  /* NULL: the defaults, and what the environment says. */
+  int error = keyroute_open(&conn, NULL, &detail);
   if (error == 0) {
-    error = keyroute_locate(&where, conn, "Table2", keyroute_string("RK10000"), NULL, &detail);
+    error = keyroute_locate(&where, conn, "Table2",
+                            keyroute_string("RK10000"), NULL, &detail);
   }
   if (error == 0) {
-    printf("%s:%d\n", keyroute_location_host(where, 0), keyroute_location_port(where, 0));
+    printf("%s:%d\n", keyroute_location_host(where, 0),
+           keyroute_location_port(where, 0));
   } else {
     fprintf(stderr, "%s: %s\n", keyroute_errname(error), detail.message);
   }

@@ -12,10 +12,12 @@ int main(void)
     error = keyroute_options_read_environment(options, &detail);
   }
   if (error == 0) {
-    error = keyroute_options_set(options, "hbase.zookeeper.quorum", "zk1,zk2,zk3", &detail);
+    error = keyroute_options_set(options, "hbase.zookeeper.quorum",
+                                 "zk1,zk2,zk3", &detail);
   }
   if (error == 0) {
-    error = keyroute_options_set(options, "keyroute.deadline.ms", "2000", &detail);
+    error = keyroute_options_set(options, "keyroute.deadline.ms", "2000",
+                                 &detail);
   }
   if (error == 0) {
     error = keyroute_open(&conn, options, &detail);

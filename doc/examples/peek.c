@@ -1,8 +1,9 @@
 #include <keyroute/keyroute.h>
 #include <stdio.h>
 
-/* The port that serves a row: from the cache if it is there, else by asking. */
-static int find_port(struct keyroute_table *table, struct keyroute_bytes row)
+/* The port that serves a row, from the cache or else by asking. */
+static int find_port(struct keyroute_table *table,
+                     struct keyroute_bytes row)
 {
   struct keyroute_location *asked = NULL;
   int port = 0;
@@ -13,7 +14,8 @@ static int find_port(struct keyroute_table *table, struct keyroute_bytes row)
     port = keyroute_location_port(cached, 0);
   }
   keyroute_peek_end();
-  if (port == 0 && keyroute_table_locate(&asked, table, row, NULL, NULL) == 0) {
+  if (port == 0 &&
+      keyroute_table_locate(&asked, table, row, NULL, NULL) == 0) {
     port = keyroute_location_port(asked, 0);
     keyroute_location_release(asked);
   }
@@ -26,7 +28,8 @@ int main(void)
   struct keyroute_table *table = NULL;
   int port = 0;
 
-  if (keyroute_open(&conn, NULL, NULL) == 0 && keyroute_table_get(&table, conn, "Table2") == 0) {
+  if (keyroute_open(&conn, NULL, NULL) == 0 &&
+      keyroute_table_get(&table, conn, "Table2") == 0) {
     port = find_port(table, keyroute_string("RK10000"));
     printf("%d\n", port);
   }

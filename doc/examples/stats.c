@@ -12,13 +12,14 @@ int main(void)
     return 1;
   }
   for (int i = 0; i < 2; i++) {
-    if (keyroute_locate(&where, conn, "Table2", keyroute_string("RK10000"), NULL, NULL) == 0) {
+    if (keyroute_locate(&where, conn, "Table2",
+                        keyroute_string("RK10000"), NULL, NULL) == 0) {
       keyroute_location_release(where);
     }
   }
   keyroute_stats(conn, &stats);
-  printf("%" PRIu64 " hits, %" PRIu64 " misses, %" PRIu64 " requests\n", stats.hits,
-         stats.misses, stats.rpcs);
+  printf("%" PRIu64 " hits, %" PRIu64 " misses, %" PRIu64 " requests\n",
+         stats.hits, stats.misses, stats.rpcs);
   keyroute_close(conn);
   return 0;
 }

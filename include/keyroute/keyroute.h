@@ -116,6 +116,8 @@ struct keyroute_allocator {
 
 /* ---- Options ------------------------------------------------------------------------------- */
 
+/** What a connection runs with: properties by name, and where the log goes.
+ *  Threads: one at a time for each. */
 struct keyroute_options;
 struct keyroute_detail;
 
@@ -129,7 +131,7 @@ enum keyroute_log_level {
 
 /** Receives the library's log, one line a call, without a newline. Called from several threads,
  *  under no lock of the library; it must not call back into the connection and must be quick. */
-typedef void (*keyroute_log_cb)(void *user, enum keyroute_log_level level, const char *line);
+typedef void (*keyroute_log_cb)(void *payload, enum keyroute_log_level level, const char *line);
 
 /** Make a set of options holding the defaults.
  *  out        release with keyroute_options_free
@@ -143,9 +145,11 @@ KEYROUTE_EXTERN void keyroute_options_free(struct keyroute_options *options);
 
 /** Set one property, by HBase's own name where HBase has one. libkeyroute(3) lists them all with
  *  range, unit and default. A property set here beats one from a file, whatever the order.
- *  Names that keyroute does not know are kept (they may be used by ${...}) and have no effect.
+ *  Names that keyroute does not know are kept (they may be used by ${...}) and have no effect, but
+ *  for those that begin with "keyroute.", which are refused; from a file they too are kept.
  *  detail  NULL or filled in with the reason
- *  Errors: INVALID_ARGUMENT the value is not one of the property's; NO_MEMORY. */
+ *  Errors: INVALID_ARGUMENT the value is not one of the property's, or there is no such property of
+ *  keyroute's; NO_MEMORY. */
 KEYROUTE_EXTERN int keyroute_options_set(struct keyroute_options *options, const char *name,
                                          const char *value, struct keyroute_detail *detail);
 
@@ -199,10 +203,12 @@ KEYROUTE_EXTERN int keyroute_options_set_deadline_ms(struct keyroute_options *op
                                                      int64_t deadline_ms);
 
 /** Where the library's log goes; default nowhere. Set it before keyroute_open.
- *  level  lines less serious than this are not made
- *  user   handed to cb */
-KEYROUTE_EXTERN void keyroute_options_set_log(struct keyroute_options *options, keyroute_log_cb cb,
-                                              void *user, enum keyroute_log_level level);
+ *  level    lines less serious than this are not made
+ *  cb       NULL = nowhere
+ *  payload  handed to cb */
+KEYROUTE_EXTERN void keyroute_options_set_log(struct keyroute_options *options,
+                                              enum keyroute_log_level level, keyroute_log_cb cb,
+                                              void *payload);
 
 /* ---- Connection ---------------------------------------------------------------------------- */
 
@@ -212,9 +218,10 @@ struct keyroute_connection;
 /** Open a connection. Never touches the network: what is wrong with the cluster comes out in the
  *  first call that needs it.
  *  out      close with keyroute_close
- *  options  copied; NULL = defaults
+ *  options  copied; NULL = defaults, and what keyroute_options_read_environment takes
  *  detail   NULL or filled in
- *  Errors: INVALID_ARGUMENT an option's value (detail names it); NO_MEMORY memory or threads. */
+ *  Errors: INVALID_ARGUMENT an option's value (detail names it), or called inside a peek section;
+ *  NO_MEMORY memory, threads or file descriptors. */
 KEYROUTE_EXTERN int keyroute_open(struct keyroute_connection **out,
                                   const struct keyroute_options *options,
                                   struct keyroute_detail *detail);
@@ -243,7 +250,7 @@ struct keyroute_stats {
   uint64_t regions;        /* regions in the cache now */
   uint64_t evictions;      /* regions that left the cache for any reason */
   uint64_t pending;        /* calls under way now */
-  uint64_t bytes;          /* memory held by locations and servers now */
+  uint64_t bytes;          /* memory held by the regions in the cache now */
 };
 
 /** Read the counters. stats->size must be set; only that much is written. Errors: INVALID_ARGUMENT
@@ -340,6 +347,7 @@ struct keyroute_call {
 /** For keyroute_call.replica: any replica that has a server will do. */
 #define KEYROUTE_REPLICA_ANY (-1)
 
+/** The steps of one call, kept in its detail. */
 struct keyroute_trace;
 
 /** How a call went. Set size, or use KEYROUTE_DETAIL_INIT, before the first use; give what it holds
@@ -406,8 +414,7 @@ KEYROUTE_EXTERN int keyroute_locate(struct keyroute_location **out,
                                     struct keyroute_detail *detail);
 
 /** Receives the answer of an asynchronous call: on the connection's loop thread, exactly once,
- * never
- *  inside the starting call, under no lock. It may start calls; it may not block or close.
+ *  under no lock, never inside the starting call. It may start calls; it may not block or close.
  *  error     0 or KEYROUTE_E_...
  *  location  NULL on error; borrowed for the callback, keep it with keyroute_location_ref
  *  detail    how it went; borrowed for the callback, its trace too */
@@ -424,7 +431,8 @@ KEYROUTE_EXTERN int keyroute_locate_async(uint64_t *request, struct keyroute_con
                                           void *payload);
 
 /** End one asynchronous call early: its callback gets CANCELLED, unless its answer was already on
- *  the way. Others that wait for the same scan are not disturbed. Unknown numbers are ignored. */
+ *  the way. Others that wait for the same scan are not disturbed. Unknown numbers are ignored.
+ *  Threads: any, in a callback too. */
 KEYROUTE_EXTERN void keyroute_cancel(struct keyroute_connection *conn, uint64_t request);
 
 /* ---- Tables, and the hit path without a call ------------------------------------------------ */
@@ -439,10 +447,10 @@ struct keyroute_table;
 KEYROUTE_EXTERN int keyroute_table_get(struct keyroute_table **out,
                                        struct keyroute_connection *conn, const char *table);
 
-/** Give a handle back; NULL is accepted. */
+/** Give a handle back; NULL is accepted. What was peeked stays valid until its section ends. */
 KEYROUTE_EXTERN void keyroute_table_release(struct keyroute_table *table);
 
-/** keyroute_locate through a handle. */
+/** keyroute_locate through a handle: its arguments, errors and threads are as there. */
 KEYROUTE_EXTERN int keyroute_table_locate(struct keyroute_location **out,
                                           struct keyroute_table *table, struct keyroute_bytes row,
                                           const struct keyroute_call *call,
@@ -476,11 +484,13 @@ KEYROUTE_EXTERN size_t keyroute_peek_many(const struct keyroute_location **out,
 KEYROUTE_EXTERN int keyroute_clear_table(struct keyroute_connection *conn, const char *table);
 
 /** Forget every location on one server, of all tables. As keyroute_clear_table.
- *  start_code  that process only; 0 = whatever ran on host and port */
+ *  host        as the catalog spells it, an IPv6 address without brackets
+ *  start_code  that process only; 0 = whatever ran on host and port
+ *  Errors: INVALID_ARGUMENT no host, or a port that is not 1 to 65535; CLOSED. */
 KEYROUTE_EXTERN int keyroute_clear_server(struct keyroute_connection *conn, const char *host,
                                           int port, int64_t start_code);
 
-/** Forget everything. As keyroute_clear_table. */
+/** Forget everything. As keyroute_clear_table. Errors: CLOSED. */
 KEYROUTE_EXTERN int keyroute_clear_all(struct keyroute_connection *conn);
 
 /* ---- About the library ----------------------------------------------------------------------- */

@@ -7,7 +7,7 @@ set -euo pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$top"
 rounds=${1:-11}
-tools/build.sh build >&2
+tools/build.sh build --enable-werror >&2
 gcc -O2 -Wall -Wextra -o build/process_bench test/bench/process_bench.c
 
 coproc CLUSTER { exec test/cluster/run.sh; }

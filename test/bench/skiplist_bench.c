@@ -8,14 +8,15 @@
  *
  * Usage: skiplist_bench [largest number of regions]
  */
+#include "lib/bytes.h"
+
+#include "lib/rcu.h"
+#include "lib/skiplist.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include "lib/bytes.h"
-#include "lib/rcu.h"
-#include "lib/skiplist.h"
 
 #define KEY_LEN 16
 #define ROWS 65536
@@ -142,7 +143,7 @@ static void measure(uint64_t count)
   printf("%8llu regions  %7.1f ns/floor (%.1f to %.1f)\n", (unsigned long long)count,
          figures[RUNS / 2], figures[0], figures[RUNS - 1]);
   kr_skiplist_free(list);
-  kr_mem_unref(mem);
+  kr_mem_release(mem);
   free(entries);
 }
 

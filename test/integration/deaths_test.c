@@ -4,6 +4,8 @@
  * the while in several threads; every one must end by its deadline, and most must succeed, for the
  * cluster mends itself within seconds.
  */
+#include "test/integration/real.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -11,8 +13,6 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "test/integration/real.h"
 
 enum { THREADS = 4, DEADLINE_MS = 30000, SLACK_MS = 1000 };
 

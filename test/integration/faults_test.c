@@ -4,6 +4,8 @@
  * stays within its bound. Names that take long to resolve are made by a getaddrinfo of this
  * program.
  */
+#include "test/integration/real.h"
+
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <netdb.h>
@@ -16,8 +18,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "test/integration/real.h"
 
 /* Generous: machines here are shared. The header promises less, and what was seen is printed. */
 enum { OPEN_MS = 100, CLOSE_MS = 3000, SLACK_MS = 1500 };

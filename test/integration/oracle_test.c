@@ -8,11 +8,11 @@
  * random ones. Everything is asked again, of the same connection and of a fresh one, after splits,
  * merges, moves and a table that was dropped and made anew.
  */
+#include "test/integration/real.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "test/integration/real.h"
 
 enum { ROWS_MAX = 4000 };
 

@@ -1,10 +1,10 @@
 #ifndef KEYROUTE_TEST_REAL_H
 #define KEYROUTE_TEST_REAL_H
 
-#include <check.h>
-
 #include "keyroute/keyroute.h"
 #include "test/cluster/cluster.h"
+
+#include <check.h>
 
 /* A real HBase for the tests of one program, and what the Java client says about it. The version is
  * that of $KEYROUTE_HBASE_VERSION, else 2.6.3. */
