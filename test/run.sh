@@ -16,7 +16,8 @@
 set -euo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top"
-trap 'say "interrupted"; exit 130' INT TERM
+# Nothing that was started outlives an interruption.
+trap 'trap - INT TERM; say "interrupted"; kill -TERM 0' INT TERM
 export srcdir=$top KEYROUTE_CLUSTER_DIR=$top/test/cluster
 
 parts=("$@")
@@ -34,16 +35,21 @@ count() { # LOG
   done < <(sed -n 's/^[0-9]*%: Checks: \([0-9]*\), Failures: \([0-9]*\), Errors: \([0-9]*\)$/\1 \2 \3/p' "$1")
 }
 
-# Run one program; its result counts as many tests as it says it made, or as one.
-run() { # NAME BUILD COMMAND...
-  local name=$1 log status before=$((passed + failed)) failed_before=$failed began=$SECONDS
-  log=$2/test-logs/${name//[ \/]/-}.log
-  shift 2
-  mkdir -p "$(dirname "$log")"
-  [ ! -t 1 ] || printf '     %s ...\r' "$name"
-  status=0
+# Run one program with its output in a log, its status and seconds beside it.
+execute() { # LOG COMMAND...
+  local log=$1 status=0 began=$SECONDS
+  shift
+  rm -f "$log.status"
   # In the foreground, so that Ctrl-C reaches it.
   timeout --foreground -k 10 900 "$@" >"$log" 2>&1 </dev/null || status=$?
+  echo "$status $((SECONDS - began))" >"$log.status"
+}
+
+# Take the result of a program that was executed: it counts as many tests as it says it made, or as
+# one.
+judge() { # NAME LOG
+  local name=$1 log=$2 status seconds before=$((passed + failed)) failed_before=$failed
+  read -r status seconds <"$log.status" || { status=1; seconds=0; }
   if [ "$status" -eq 77 ]; then
     skipped=$((skipped + 1))
     say "SKIP $name: $(grep -m1 SKIPPED "$log" || tail -n1 "$log")"
@@ -60,8 +66,22 @@ run() { # NAME BUILD COMMAND...
     say "FAIL $name (status $status), from $log:"
     tail -n 60 "$log" | sed 's/^/  | /'
   else
-    say "ok   $name: $((passed + failed - before)) tests, $((SECONDS - began)) s"
+    say "ok   $name: $((passed + failed - before)) tests, $seconds s"
   fi
+}
+
+log_of() { # NAME BUILD
+  mkdir -p "$2/test-logs"
+  echo "$2/test-logs/${1//[ \/]/-}.log"
+}
+
+run() { # NAME BUILD COMMAND...
+  local name=$1 log
+  log=$(log_of "$1" "$2")
+  shift 2
+  [ ! -t 1 ] || printf '     %s ...\r' "$name"
+  execute "$log" "$@"
+  judge "$name" "$log"
 }
 
 # A build must fail: it would not have seen the bug otherwise.
@@ -81,11 +101,26 @@ build() { # FOLDER CONFIGURE-ARGUMENTS
   }
 }
 
-unit_tests() { # FOLDER
-  local program
+# The two that mostly wait (for a ZooKeeper to start, for pauses to pass) run beside the others.
+unit_tests() { # FOLDER SUFFIX
+  local program name waits="registry_zookeeper_test scenario_test" waiting
+  export KEYROUTE=$top/$1/keyroute
+  for name in $waits; do
+    execute "$(log_of "$name$2" "$1")" "$1/test/$name"
+  done &
+  waiting=$!
   for program in $(make -s -C "$1" print-tests); do
-    KEYROUTE=$top/$1/keyroute run "$(basename "$program")$2" "$1" "$1/$program"
+    name=$(basename "$program")
+    case " $waits " in
+      *" $name "*) ;;
+      *) run "$name$2" "$1" "$1/$program" ;;
+    esac
   done
+  wait "$waiting"
+  for name in $waits; do
+    judge "$name$2" "$(log_of "$name$2" "$1")"
+  done
+  unset KEYROUTE
 }
 
 part_unit() {
