@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* How the program ends; cli.md's contract with scripts. */
+/* How the program ends; keyroute(1) promises it to scripts. */
 enum cli_exit {
   CLI_FOUND = 0,     /* everything was found */
   CLI_NOT_FOUND = 1, /* some rows have no answer */
