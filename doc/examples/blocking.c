@@ -7,7 +7,6 @@ int main(void)
   struct keyroute_location *where = NULL;
   struct keyroute_detail detail = KEYROUTE_DETAIL_INIT;
 
-  /* NULL: the defaults, and what the environment says. */
   int error = keyroute_open(&conn, NULL, &detail);
   if (error == 0) {
     error = keyroute_locate(&where, conn, "Table2",
