@@ -144,8 +144,8 @@ static void let_go(void *payload, int error, struct keyroute_location *location,
   sem_post(payload);
 }
 
-/* Wait until the loop has ended what it did when it answered the last call (it starts the idle timer
- * of a connection behind the answer, for one). */
+/* Wait until the loop has ended what it did when it answered the last call (it starts the idle
+ * timer of a connection behind the answer, for one). */
 static void settle(void)
 {
   sem_t passed;
