@@ -60,11 +60,12 @@ static void *ask(void *arg)
   return NULL;
 }
 
-/* Every answer agrees with the Java client's again. */
-static void compare(void)
+/* How many of the 26 rows are answered otherwise than by the Java client, both asked afresh. */
+static int count_differences(void)
 {
   static struct real_row rows[26];
   static struct real_answer theirs[26];
+  int differences = 0;
 
   for (int i = 0; i < 26; i++) {
     strcpy(rows[i].table, "d");
@@ -84,9 +85,30 @@ static void compare(void)
                                   &call, &detail) == 0,
                   "%s", detail.message);
     real_describe(&ours, location, 0);
-    ck_assert_str_eq(real_difference(&ours, &theirs[i]), "");
+    const char *difference = real_difference(&ours, &theirs[i]);
+
+    if (difference[0] != '\0') {
+      fprintf(stderr, "row %s: %s\n", (const char *)rows[i].key, difference);
+      differences++;
+    }
     keyroute_location_release(location);
   }
+  return differences;
+}
+
+/* Every answer agrees with the Java client's. The two are asked one after the other, and a cluster
+ * that mends itself may move a region in between: then they are asked again. */
+static void compare(void)
+{
+  int differences = 1;
+
+  for (int i = 0; i < 10 && differences > 0; i++) {
+    differences = count_differences();
+    if (differences > 0) {
+      sleep(1);
+    }
+  }
+  ck_assert_int_eq(differences, 0);
 }
 
 START_TEST(test_deaths__lookups_survive_servers_killed_one_after_another)
