@@ -60,7 +60,9 @@ static void *ask(void *arg)
   return NULL;
 }
 
-/* How many of the 26 rows are answered otherwise than by the Java client, both asked afresh. */
+/* How many of the 26 rows are answered otherwise than by the Java client, both asked afresh. A
+ * region known with a higher sequence number than the catalog's is not one of them: it stays, for a
+ * server that is killed on a local file system may take the catalog's last writes with it. */
 static int count_differences(void)
 {
   static struct real_row rows[26];
@@ -88,8 +90,9 @@ static int count_differences(void)
     const char *difference = real_difference(&ours, &theirs[i]);
 
     if (difference[0] != '\0') {
-      fprintf(stderr, "row %s: %s\n", (const char *)rows[i].key, difference);
-      differences++;
+      fprintf(stderr, "row %s, seqnum %lld, Java %lld: %s\n", (const char *)rows[i].key,
+              ours.seqnum, theirs[i].seqnum, difference);
+      differences += ours.seqnum > theirs[i].seqnum ? 0 : 1;
     }
     keyroute_location_release(location);
   }
