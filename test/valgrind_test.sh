@@ -7,24 +7,9 @@ build=$(cd "$1" && pwd)
 cd "$top"
 command -v valgrind >/dev/null || { echo "SKIPPED: valgrind is missing"; exit 77; }
 
-coproc CLUSTER { exec test/cluster/run.sh; }
-cluster_pid=$CLUSTER_PID
-exec 7>&"${CLUSTER[1]}" 8<&"${CLUSTER[0]}"
-eval "exec ${CLUSTER[1]}>&-"
-trap 'exec 7>&-; wait "$cluster_pid" 2>/dev/null || true' EXIT
-answer() {
-  local line
-  while IFS= read -r -t 300 line <&8; do
-    case $line in READY* | OK*) echo "$line"; return 0 ;; ERR*) echo "$line" >&2; return 1 ;; esac
-  done
-  echo "SKIPPED: no cluster"
-  exit 77
-}
-ready=$(answer)
-zookeeper=${ready#*zookeeper=}
-zookeeper=${zookeeper%% *}
-echo 'create t d h l p t' >&7
-answer
+. test/cluster/cluster.sh
+cluster_start
+cluster_tell create t d h l p t
 
 check() { # EXPECTED-STATUS ARGUMENTS...
   local expected=$1 status=0

@@ -29,42 +29,14 @@ step "2/5 building (half a minute)"
 tools/build.sh build --enable-werror
 
 step "3/5 starting HBase (the first time its jars are fetched)"
-coproc CLUSTER { exec test/cluster/run.sh; }
-cluster_pid=$CLUSTER_PID
-exec 7>&"${CLUSTER[1]}" 8<&"${CLUSTER[0]}"
-eval "exec ${CLUSTER[1]}>&-"
-# When its standard input ends the cluster stops and removes its folder.
-stop_cluster() {
-  exec 7>&-
-  for _ in $(seq 150); do
-    kill -0 "$cluster_pid" 2>/dev/null || return 0
-    sleep 0.1
-  done
-  kill "$cluster_pid" 2>/dev/null || true
-}
-trap stop_cluster EXIT
-
-answer() { # wait for one line that begins with READY, OK or ERR
-  local line
-  while IFS= read -r -t 900 line <&8; do
-    case $line in
-      READY* | OK*) printf '%s\n' "$line"; return 0 ;;
-      ERR*) printf '%s\n' "$line" >&2; return 1 ;;
-    esac
-  done
-  echo "the cluster ended" >&2
-  return 1
-}
-tell() { printf 'hbase: %s\n' "$1"; printf '%s\n' "$1" >&7; answer >/dev/null; }
-
-ready=$(answer)
-zookeeper=${ready#*zookeeper=}
-zookeeper=${zookeeper%% *}
+. test/cluster/cluster.sh
+cluster_start
 echo "HBase is up, ZooKeeper at $zookeeper"
 
 step "4/5 locating rows"
 echo "Columns: row, replica, server, start key, end key, region, where the answer came from"
 echo "(the catalog, or the cache where an earlier answer brought its neighbours along)."
+tell() { echo "hbase: $*"; cluster_tell "$*"; }
 tell 'create orders g p'
 tell 'create ns:odd a,b \x80\x00 \xFF\xFF'
 show locate -z "$zookeeper" orders apple grape zebra
@@ -82,6 +54,5 @@ step "5/5 splitting the region that holds grape, and asking again with --trace"
 tell 'split orders m'
 show locate -z "$zookeeper" --trace orders grape orange
 echo
-stop_cluster
-trap - EXIT
+cluster_stop
 echo "done: all of it ran on a real HBase, which is stopped and gone"

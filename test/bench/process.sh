@@ -10,23 +10,9 @@ rounds=${1:-11}
 tools/build.sh build --enable-werror >&2
 gcc -O2 -Wall -Wextra -o build/process_bench test/bench/process_bench.c
 
-coproc CLUSTER { exec test/cluster/run.sh; }
-cluster_pid=$CLUSTER_PID
-exec 7>&"${CLUSTER[1]}" 8<&"${CLUSTER[0]}"
-eval "exec ${CLUSTER[1]}>&-"
-trap 'exec 7>&-; wait "$cluster_pid" 2>/dev/null || true' EXIT
-answer() {
-  local line
-  while IFS= read -r -t 900 line <&8; do
-    case $line in READY* | OK*) echo "$line"; return 0 ;; ERR*) echo "$line" >&2; return 1 ;; esac
-  done
-  return 1
-}
-ready=$(answer)
-zookeeper=${ready#*zookeeper=}
-zookeeper=${zookeeper%% *}
-echo 'create t d h l p t' >&7
-answer >/dev/null
+. test/cluster/cluster.sh
+cluster_start
+cluster_tell create t d h l p t
 # The installed program, not libtool's wrapper of it.
 make -s -C build install DESTDIR="$top/build/root" >/dev/null
 export LD_LIBRARY_PATH=$top/build/root/usr/local/lib
