@@ -16,7 +16,8 @@
  *     (servers read them as signed) the connection is retired.
  *  4. A retired connection takes no new requests and is closed with its last one. Retired are also
  *     those that sent nonsense in a sound frame, and those that have been silent for a request's
- *     whole time: a peer that has gone without a word would otherwise eat every later request too.
+ *     whole time, and for SILENT_US: a peer that has gone without a word would otherwise eat every
+ *     later request too.
  *  5. A connection with requests is never idle; one that is still connecting isn't either, and is
  *     ended by the connect timeout.
  *  6. What a frame claims to hold allocates nothing: the buffer grows with the bytes that have
@@ -45,6 +46,9 @@
 
 /* The last number but one that is still positive in Java. */
 #define LAST_ID 0x7ffffffeu
+
+/* What is no silence yet, even if a request's whole time has passed: its sender had little. */
+#define SILENT_US 1000000
 
 /* An emptied input buffer larger than this gives its memory back. */
 #define KEEP_BUFFER (64 * 1024)
@@ -342,6 +346,7 @@ static void conn_opened(void *arg)
 
   kr_stats_add(conn->rpc->stats, KR_COUNT_CONNECTS, 1);
   conn->open = true;
+  conn->heard_us = kr_clock_us();
   kr_log_line(&conn->rpc->settings->log, KEYROUTE_LOG_DEBUG, "connected to %s", conn->server);
   for (struct kr_rpc_request *at = conn->requests; at != NULL && error == 0; at = at->next) {
     error = send_request(at, &at->unsent);
@@ -419,7 +424,7 @@ static void request_timed_out(void *arg)
   kr_fail(&failure, KEYROUTE_E_TIMEOUT, "no answer to %s within %lld ms%s", request->method,
           (long long)request->timeout_ms, open ? "" : ", still connecting");
   name_server(&failure, conn);
-  if (open && conn->heard_us <= request->sent_us) {
+  if (open && conn->heard_us <= request->sent_us && kr_clock_us() - conn->heard_us >= SILENT_US) {
     conn->retired = true;
   }
   remove_request(request);

@@ -829,14 +829,38 @@ START_TEST(test_transport_hbase__timeout_names_server_and_time_and_the_late_repl
 }
 END_TEST
 
-START_TEST(test_transport_hbase__connection_silent_for_a_whole_timeout_takes_no_more_requests)
+START_TEST(test_transport_hbase__who_has_little_time_does_not_cost_a_connection)
+{
+  struct world *world = world_with_regions(3);
+  struct asked *lost[5];
+
+  for (int i = 0; i < 5; i++) {
+    fault(world, FAKE_NEVER);
+    lost[i] = prepare(world, 1);
+    lost[i]->timeout_ms = 20;
+    on_loop(world, start_errand, lost[i]);
+    expect(lost[i], KEYROUTE_E_TIMEOUT);
+  }
+  struct asked *next = ask(world, 1);
+
+  expect(next, 0);
+  ck_assert_uint_eq(connects(world), 1);
+  for (int i = 0; i < 5; i++) {
+    free(lost[i]);
+  }
+  free(next);
+  free_world(world);
+}
+END_TEST
+
+START_TEST(test_transport_hbase__connection_silent_for_a_whole_second_takes_no_more_requests)
 {
   struct world *world = world_with_regions(3);
 
   fault(world, FAKE_NEVER);
   struct asked *lost = prepare(world, 1);
 
-  lost->timeout_ms = 100;
+  lost->timeout_ms = 1200;
   on_loop(world, start_errand, lost);
   expect(lost, KEYROUTE_E_TIMEOUT);
   struct asked *next = ask(world, 1);
@@ -1238,9 +1262,9 @@ static Suite *suite(void)
 
   tcase_add_test(time_case,
                  test_transport_hbase__timeout_names_server_and_time_and_the_late_reply_is_skipped);
-  tcase_add_test(
-      time_case,
-      test_transport_hbase__connection_silent_for_a_whole_timeout_takes_no_more_requests);
+  tcase_add_test(time_case, test_transport_hbase__who_has_little_time_does_not_cost_a_connection);
+  tcase_add_test(time_case,
+                 test_transport_hbase__connection_silent_for_a_whole_second_takes_no_more_requests);
   tcase_add_test(time_case,
                  test_transport_hbase__cancelled_request_gets_no_answer_and_disturbs_nobody);
   tcase_add_test(time_case, test_transport_hbase__second_reply_to_a_request_is_skipped);
