@@ -39,7 +39,8 @@ struct keyroute_table {
   struct kr_cache *cache;
   struct kr_skiplist *regions;
   struct kr_rcu_head rcu;
-  size_t refs; /* tables_lock */
+  size_t refs;       /* tables_lock */
+  int64_t missed_us; /* loop thread: when a row was last missed, 0 = never */
   unsigned hash;
   uint32_t name_len;
   char name[];
@@ -355,6 +356,32 @@ const struct keyroute_location *kr_table_floor(const struct keyroute_table *tabl
                                                struct keyroute_bytes row)
 {
   return kr_skiplist_floor(table->regions, row);
+}
+
+size_t kr_table_count_above(const struct keyroute_table *table, struct keyroute_bytes low,
+                            const struct keyroute_bytes *high, size_t max)
+{
+  size_t count = 0;
+
+  while (count < max) {
+    const struct keyroute_location *next = kr_skiplist_higher(table->regions, low);
+
+    if (next == NULL ||
+        (high != NULL && kr_bytes_compare(keyroute_location_start_key(next), *high) > 0)) {
+      break;
+    }
+    low = keyroute_location_start_key(next);
+    count++;
+  }
+  return count;
+}
+
+int64_t kr_table_missed(struct keyroute_table *table, int64_t now_us)
+{
+  int64_t last_us = table->missed_us;
+
+  table->missed_us = now_us;
+  return last_us;
 }
 
 /* ---- Changing; all on the loop thread ---- */

@@ -44,6 +44,14 @@ void kr_table_find_many(const struct keyroute_table *table, const struct keyrout
 const struct keyroute_location *kr_table_floor(const struct keyroute_table *table,
                                                struct keyroute_bytes row);
 
+/* Reader: how many regions, live or not, start above low and not above high (NULL = the end of the
+ * table); counts no further than max. */
+size_t kr_table_count_above(const struct keyroute_table *table, struct keyroute_bytes low,
+                            const struct keyroute_bytes *high, size_t max);
+
+/* Loop: note that a row of the table is missed now; returns when one was missed last, 0 = never. */
+int64_t kr_table_missed(struct keyroute_table *table, int64_t now_us);
+
 /* The cache's logical time: grows with every change and every call of this. Loop. */
 uint64_t kr_cache_tick(struct kr_cache *cache);
 

@@ -67,6 +67,7 @@ static int make_locator(struct keyroute_connection *conn)
       .try_limit_ms = settings->rpc_timeout_ms,
       .failed_server_ms = settings->failed_server_ms,
       .scans_per_table = (unsigned)settings->scans_per_table,
+      .scans_max = (unsigned)settings->scans_max,
       .prefetch = (uint32_t)settings->prefetch,
   };
 

@@ -38,6 +38,13 @@ enum { ABOVE_ROWS = 3 };
 /* How long a server without a start code is not asked after a failure: it may be a new process. */
 enum { UNNAMED_FAILED_MS = 300 };
 
+/* How often silence may cast doubt on the place of the parent's region: who has little time hears
+ * silence where others only wait. */
+enum { DOUBT_US = 1000000 };
+
+/* How often one try follows the root from server to server. */
+enum { REROUTES_MAX = 3 };
+
 static void scan_down(struct kr_flight *flight);
 
 struct kr_flight *kr_flight_new(const struct kr_means *means, const struct kr_flight_host *host,
@@ -225,10 +232,15 @@ static void end_found(struct kr_flight *flight, struct keyroute_location *locati
 
 /* ---- What a failure says about servers (invariant 2) ---- */
 
+static int64_t refuse_ms_of(const struct kr_flight *flight, const struct kr_server *server)
+{
+  return server->start_code != 0 ? flight->means->failed_server_ms : UNNAMED_FAILED_MS;
+}
+
 static void drop_server(struct kr_flight *flight, struct kr_server *server)
 {
   const struct kr_means *means = flight->means;
-  int64_t refuse_ms = server->start_code != 0 ? means->failed_server_ms : UNNAMED_FAILED_MS;
+  int64_t refuse_ms = refuse_ms_of(flight, server);
   struct kr_cache_filter filter = {
       .host = server->host, .port = server->port, .start_code = server->start_code};
   char address[300];
@@ -245,12 +257,29 @@ static void drop_server(struct kr_flight *flight, struct kr_server *server)
   kr_cache_sweep(means->cache);
 }
 
+/* Does a failure speak against the place where the parent was asked? */
+static bool speaks_against(const struct kr_failure *failure, struct kr_server *server)
+{
+  int64_t now = kr_clock_us();
+
+  if (failure->kind == KEYROUTE_KIND_KEEP || failure->code == KEYROUTE_E_NO_MEMORY) {
+    return false;
+  }
+  if (failure->code == KEYROUTE_E_TIMEOUT && server != NULL) {
+    if (server->doubted_us != 0 && now - server->doubted_us < DOUBT_US) {
+      return false;
+    }
+    server->doubted_us = now;
+  }
+  return true;
+}
+
 /* The parent's region was not where it was asked, or nobody was there. */
 static void forget_parent(struct kr_flight *flight, const struct kr_failure *failure)
 {
   struct kr_server *server = kr_location_server(flight->at, 0);
 
-  if (failure->kind == KEYROUTE_KIND_KEEP || failure->code == KEYROUTE_E_NO_MEMORY) {
+  if (!speaks_against(failure, server)) {
     return;
   }
   kr_cache_remove(flight->means->cache, flight->parent.table, flight->at);
@@ -260,6 +289,18 @@ static void forget_parent(struct kr_flight *flight, const struct kr_failure *fai
 }
 
 /* ---- The root ---- */
+
+/* News of the root that name a server again speak for it: what failed before is over. */
+static void trust_root(struct kr_flight *flight, const struct keyroute_location *location)
+{
+  struct kr_server *server = kr_location_server(location, 0);
+  int64_t changed_us = flight->means->root_changed_us;
+
+  if (server != NULL &&
+      server->failed_until_us - 1000 * refuse_ms_of(flight, server) < changed_us) {
+    server->failed_until_us = 0;
+  }
+}
 
 static void on_root(void *arg, const struct kr_root *root)
 {
@@ -281,6 +322,7 @@ static void on_root(void *arg, const struct kr_root *root)
     return;
   }
   end_step(flight, NULL, root->place);
+  trust_root(flight, location);
   end_found(flight, location);
   keyroute_location_release(location);
 }
@@ -593,23 +635,11 @@ static void on_parent(struct kr_lookup *parent)
   scan_down(flight);
 }
 
-static void find_parent(struct kr_flight *flight, struct keyroute_bytes name)
+/* Look for the region of the parent that has parent_row. */
+static void locate_parent(struct kr_flight *flight)
 {
-  const struct kr_means *means = flight->means;
-
-  means->catalog->search_key(&flight->parent_row, kr_table_name(flight->table),
-                             kr_bytes(flight->row, flight->row_len), flight->position);
-  struct keyroute_table *table = kr_cache_table(means->cache, name);
-
-  if (table == NULL || flight->parent_row.failed) {
-    if (table != NULL) {
-      kr_table_release(table);
-    }
-    end_no_memory(flight);
-    return;
-  }
   flight->parent = (struct kr_lookup){
-      .table = table,
+      .table = flight->parent.table,
       .row = kr_buf_view(&flight->parent_row),
       .single_try = true,
       .began_us = kr_clock_us(),
@@ -620,6 +650,46 @@ static void find_parent(struct kr_flight *flight, struct keyroute_bytes name)
   };
   flight->parent_running = true;
   flight->host->locate(flight->locator, &flight->parent);
+}
+
+static void find_parent(struct kr_flight *flight, struct keyroute_bytes name)
+{
+  const struct kr_means *means = flight->means;
+
+  means->catalog->search_key(&flight->parent_row, kr_table_name(flight->table),
+                             kr_bytes(flight->row, flight->row_len), flight->position);
+  flight->parent.table = kr_cache_table(means->cache, name);
+  if (flight->parent.table == NULL || flight->parent_row.failed) {
+    end_no_memory(flight);
+  } else {
+    locate_parent(flight);
+  }
+}
+
+void kr_flight_reroute(struct kr_flight *flight, const struct kr_server *root)
+{
+  const struct kr_means *means = flight->means;
+  char address[300], text[400];
+
+  if (flight->request == NULL ||
+      !kr_bytes_equal(kr_table_name(flight->parent.table), keyroute_string(means->catalog->root))) {
+    return;
+  }
+  const struct kr_server *server = kr_location_server(flight->at, 0);
+
+  if (kr_server_same(server, root) || flight->reroutes++ >= REROUTES_MAX) {
+    return;
+  }
+  means->transport->ops->cancel(means->transport, flight->request);
+  flight->request = NULL;
+  snprintf(text, sizeof(text), "given up: %s is elsewhere", means->catalog->root);
+  end_step(flight, kr_server_print(address, sizeof(address), server->host, server->port), text);
+  release_rows(flight);
+  flight->scans = 0;
+  flight->last_key.len = 0;
+  keyroute_location_release(flight->at);
+  flight->at = NULL;
+  locate_parent(flight);
 }
 
 void kr_flight_start(struct kr_flight *flight)

@@ -23,7 +23,9 @@ struct kr_means {
   int64_t try_limit_ms;     /* no try is longer */
   int64_t failed_server_ms; /* how long a server that could not be connected to is not asked */
   unsigned scans_per_table;
-  uint32_t prefetch; /* rows of a scan when misses come close together */
+  unsigned scans_max;      /* of the connection; scans for a parent's region are not counted */
+  uint32_t prefetch;       /* rows of a scan when misses come close together */
+  int64_t root_changed_us; /* when the registry last said so; 0 = never */
 };
 
 /* What a flight needs from the one who started it. */
@@ -48,7 +50,9 @@ struct kr_flight {
   struct kr_locator *locator; /* the host's */
   struct kr_queue *queue;     /* the host's */
   struct kr_flight *prev, *next;
-  unsigned members; /* the host's: lookups that share its failure */
+  struct kr_lookup *members; /* the host's: lookups that share its failure */
+  struct kr_lookup *hopers;  /* the host's: lookups that wait whether it covers their rows */
+  bool counted;              /* the host's: in the connection's budget */
 
   struct keyroute_table *table; /* counted */
   char *row;                    /* owned copy */
@@ -76,6 +80,7 @@ struct kr_flight {
   struct kr_catalog_row *rows; /* those met so far, nearest first */
   size_t row_count;
   unsigned scans;
+  unsigned reroutes;
   struct kr_buf last_key; /* of the last row met */
 };
 
@@ -86,6 +91,10 @@ struct kr_flight *kr_flight_new(const struct kr_means *means, const struct kr_fl
 
 /* limit, try_ms and deadline_us are set. May end the flight at once. */
 void kr_flight_start(struct kr_flight *flight);
+
+/* The root is on that server now. A scan of it that is under way on another one is given up, and
+ * the flight goes on there, within the same try. May end the flight. */
+void kr_flight_reroute(struct kr_flight *flight, const struct kr_server *root);
 
 /* End whatever is under way and release it; ended is not called. */
 void kr_flight_free(struct kr_flight *flight);

@@ -5,10 +5,21 @@
 #include "lib/error.h"
 #include "lib/loop.h"
 #include "lib/trace.h"
+#include "lib/tree.h"
 
 struct kr_flight;
 struct kr_locator;
 struct kr_queue;
+
+/* Where an unfinished lookup stands. */
+enum kr_lookup_state {
+  KR_LOOKUP_OUTSIDE,  /* in no list: not started, or its owner's again */
+  KR_LOOKUP_READY,    /* wants a flight of its own, in its table's queue */
+  KR_LOOKUP_HOPING,   /* waits for a flight that may cover its row too */
+  KR_LOOKUP_FLYING,   /* member of a flight: shares its failure */
+  KR_LOOKUP_SLEEPING, /* until its next try */
+  KR_LOOKUP_ANSWERED  /* has its result; its done is yet to run */
+};
 
 /* One lookup. Its owner fills in the first part, owns all of it and keeps it until done. */
 struct kr_lookup {
@@ -38,16 +49,17 @@ struct kr_lookup {
 
   /* The locator's own. */
   struct kr_locator *locator;
-  struct kr_lookup *prev, *next;
-  struct kr_queue *queue;
-  struct kr_flight *flight; /* the one it is a member of */
-  struct kr_timer *sleep;   /* until the next try */
-  struct kr_timer *alarm;   /* at the deadline */
-  uint64_t epoch;           /* the cache's, when it began */
-  uint64_t since;           /* the cache's logical time when it began */
-  int64_t waits_since_us;   /* began, or woke up */
-  unsigned passed_over;
-  bool answered; /* it has its result, and its done is yet to run */
+  enum kr_lookup_state state;
+  struct kr_lookup *prev, *next; /* in the list of those in its state */
+  struct kr_queue *queue;        /* NULL = in none */
+  RB_ENTRY(kr_lookup) by_row;    /* in the queue's tree */
+  struct kr_flight *flight;      /* that it is a member of, or hopes for */
+  struct kr_timer *sleep;        /* until the next try */
+  struct kr_timer *alarm;        /* at the deadline */
+  uint64_t epoch;                /* the cache's, when it began */
+  uint64_t since;                /* the cache's logical time when it began */
+  int64_t waits_since_us;        /* began, or woke up */
+  unsigned passed_over;          /* flights it hoped for in vain */
 };
 
 #endif

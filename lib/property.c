@@ -316,6 +316,14 @@ static const struct kr_property properties[KR_PROPERTY_COUNT] = {
          .max = 1000,
          .fallback = "8",
          .reason = "Catalog scans under way for one table at a time; HBase's default."},
+    [KR_PROPERTY_SCANS_MAX] =
+        {.name = "keyroute.scans.max",
+         .unit = "scans",
+         .min = 1,
+         .max = 100000,
+         .fallback = "32",
+         .reason = "Catalog scans under way for all tables of a connection at a time, so that a "
+                   "cold start of many threads does not storm the catalog."},
     [KR_PROPERTY_FRAME_MAX] =
         {.name = "keyroute.frame.max.bytes",
          .unit = "bytes",

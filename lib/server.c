@@ -53,6 +53,12 @@ void kr_server_release(struct kr_server *server)
   }
 }
 
+bool kr_server_same(const struct kr_server *a, const struct kr_server *b)
+{
+  return a != NULL && b != NULL && a->start_code == b->start_code && a->port == b->port &&
+         strcmp(a->host, b->host) == 0;
+}
+
 char *kr_server_print(char *out, size_t size, const char *host, int port)
 {
   bool bare_ipv6 = strchr(host, ':') != NULL && host[0] != '[';

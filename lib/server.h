@@ -5,11 +5,12 @@
 
 /* One region server process: host, port and start code. Interned: equal names are one object, so a
  * comparison of pointers is enough while both come from the same table. Immutable and counted, but
- * for the mark of failure, which belongs to the loop thread. */
+ * for failed_until_us and doubted_us, which belong to the loop thread. */
 struct kr_server {
   struct kr_mem *mem;
   size_t refs;             /* atomic, server.c only */
   int64_t failed_until_us; /* a connection to this very process failed: not to be asked before */
+  int64_t doubted_us;      /* when its silence last cast doubt on what is known of it; 0 = never */
   int64_t start_code;      /* 0 = unknown */
   uint16_t port;
   char host[]; /* as the catalog spells it */
@@ -17,6 +18,9 @@ struct kr_server {
 
 struct kr_server *kr_server_ref(struct kr_server *server);
 void kr_server_release(struct kr_server *server); /* any thread; NULL is accepted */
+
+/* Are these names of one process? NULL is none. */
+bool kr_server_same(const struct kr_server *a, const struct kr_server *b);
 
 /* Write "host:port", an IPv6 address in brackets; printable, cut to fit. Returns out. */
 char *kr_server_print(char *out, size_t size, const char *host, int port);

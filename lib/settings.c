@@ -197,6 +197,7 @@ static void fill_numbers(struct kr_settings *settings, const struct source *from
   settings->pause_max_ms = get_number(from, KR_PROPERTY_PAUSE_MAX);
   settings->prefetch = (int)get_number(from, KR_PROPERTY_PREFETCH);
   settings->scans_per_table = (int)get_number(from, KR_PROPERTY_SCANS_PER_TABLE);
+  settings->scans_max = (int)get_number(from, KR_PROPERTY_SCANS_MAX);
   settings->failed_server_ms = get_number(from, KR_PROPERTY_FAILED_SERVER);
 }
 

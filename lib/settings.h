@@ -33,6 +33,7 @@ struct kr_settings {
   int64_t pause_max_ms; /* cap of one wait */
   int prefetch;         /* rows of a catalog scan when misses come close together */
   int scans_per_table;
+  int scans_max; /* of the connection */
   int64_t failed_server_ms;
 };
 

@@ -22,6 +22,7 @@ only() { # HEADER-PATTERN FILES...
 only 'urcu.*' lib/rcu.c
 only 'libxml/.*' lib/site_xml.c
 only 'uv\.h' lib/loop.c lib/socket.c
+only 'uv/tree\.h' lib/tree.h
 only 'uthash\.h' lib/hash.h
 only 'md5\.h' lib/region.c
 only 'jansson\.h' tools/output.c

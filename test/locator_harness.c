@@ -350,6 +350,7 @@ struct world *world_new(void)
       .try_limit_ms = 60000,
       .failed_server_ms = 2000,
       .scans_per_table = 8,
+      .scans_max = 32,
       .prefetch = 10,
   };
   return world;

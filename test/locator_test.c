@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <utlist.h>
 
 /* ---- Single flight ---- */
 
@@ -172,6 +173,172 @@ START_TEST(test_s083_cold_start_makes_no_more_scans_than_regions)
   ck_assert_int_eq(world->root_reads, 1);
   world_free(world);
   free(asks);
+}
+END_TEST
+
+/* All at once, in each order: nobody walks over all the others again and again. */
+START_TEST(test_s083_twenty_thousand_sorted_lookups_cost_little)
+{
+  enum { COUNT = 20000, PER_REGION = 20 };
+  struct world *world = world_new();
+  struct ask *asks = calloc(COUNT, sizeof(*asks));
+  clock_t began = clock();
+
+  for (int i = 0; i < COUNT / PER_REGION; i++) {
+    char start[16], end[16];
+
+    snprintf(start, sizeof(start), "%05d", i * PER_REGION);
+    snprintf(end, sizeof(end), "%05d", (i + 1) * PER_REGION);
+    put_region(world, "t", i == 0 ? "" : start, (i + 1) * PER_REGION == COUNT ? "" : end, i + 1);
+  }
+  world->latency_ms = 1;
+  world_start(world);
+  for (int i = 0; i < COUNT; i++) {
+    char row[16];
+
+    snprintf(row, sizeof(row), "%05d", _i == 0 ? i : COUNT - 1 - i);
+    ask(&asks[i], world, "t", row);
+  }
+  fake_clock_pass_ms(20000);
+
+  for (int i = 0; i < COUNT; i++) {
+    int row = _i == 0 ? i : COUNT - 1 - i;
+
+    expect_found(&asks[i], row / PER_REGION + 1);
+    ask_clear(&asks[i]);
+  }
+  ck_assert_int_le(world->scans, COUNT / PER_REGION * 12 / 10);
+  fprintf(stderr, "%d sorted lookups, %s: %d scans, %.2f s of processor\n", COUNT,
+          _i == 0 ? "up" : "down", world->scans, (double)(clock() - began) / CLOCKS_PER_SEC);
+  ck_assert_msg(clock() - began < 60 * CLOCKS_PER_SEC, "that took too long");
+  world_free(world);
+  free(asks);
+}
+END_TEST
+
+/* ---- Storms: 64 callers, one after another's answer, over 1000 cold regions ---- */
+
+enum { STORM_CALLERS = 64, STORM_REGIONS = 1000, STORM_ASKS = 3000 };
+
+struct storm {
+  struct world *world;
+  struct ask *asks; /* STORM_ASKS */
+  int tables;
+  int order; /* 0 descending, 1 random, 2 ascending */
+  int begun, longest_ms;
+  uint64_t random;
+};
+
+static struct storm storm;
+
+/* The number of the next region to ask for. */
+static int storm_pick(int i)
+{
+  switch (storm.order) {
+  case 0:
+    return STORM_REGIONS - 1 - i % STORM_REGIONS;
+  case 2:
+    return i % STORM_REGIONS;
+  default:
+    storm.random = storm.random * 6364136223846793005u + 1442695040888963407u;
+    return (int)((storm.random >> 33) % STORM_REGIONS);
+  }
+}
+
+static void storm_next(struct ask *done)
+{
+  char table[16], row[16];
+
+  if (done != NULL) {
+    int took_ms = (int)((done->done_us - done->lookup.began_us) / 1000);
+
+    storm.longest_ms = took_ms > storm.longest_ms ? took_ms : storm.longest_ms;
+  }
+  if (storm.begun < STORM_ASKS) {
+    struct ask *next = &storm.asks[storm.begun];
+
+    snprintf(table, sizeof(table), "t%d", storm.begun % storm.tables);
+    snprintf(row, sizeof(row), "%04dx", storm_pick(storm.begun / storm.tables));
+    storm.begun++;
+    ask_init(next, storm.world, table, row);
+    next->then = storm_next;
+    ask_start(next);
+  }
+}
+
+static void storm_run(int tables, int order, unsigned scans_max)
+{
+  struct world *world = world_new();
+
+  storm = (struct storm){.world = world, .tables = tables, .order = order, .random = 7};
+  storm.asks = calloc(STORM_ASKS, sizeof(*storm.asks));
+  for (int i = 0; i < tables * STORM_REGIONS; i++) {
+    char table[16], start[16], end[16];
+    int at = i % STORM_REGIONS;
+
+    snprintf(table, sizeof(table), "t%d", i / STORM_REGIONS);
+    snprintf(start, sizeof(start), "%04d", at);
+    snprintf(end, sizeof(end), "%04d", at + 1);
+    put_region(world, table, at == 0 ? "" : start, at == STORM_REGIONS - 1 ? "" : end, i + 1);
+  }
+  world->means.scans_max = scans_max;
+  world->latency_ms = 10;
+  world_start(world);
+  for (int i = 0; i < STORM_CALLERS; i++) {
+    storm_next(NULL);
+  }
+  fake_clock_pass_ms(100000);
+  ck_assert_int_eq(storm.begun, STORM_ASKS);
+  for (int i = 0; i < STORM_ASKS; i++) {
+    ck_assert_msg(storm.asks[i].done == 1 && storm.asks[i].lookup.failure.code == 0, "ask %d", i);
+    ask_clear(&storm.asks[i]);
+  }
+  ck_assert_int_le(world->most_in_flight, (int)scans_max);
+  fprintf(stderr,
+          "storm of %d callers, %d table(s), order %d: %d scans, %d at a time, longest %d ms\n",
+          STORM_CALLERS, tables, order, world->scans, world->most_in_flight, storm.longest_ms);
+}
+
+static void storm_over(void)
+{
+  world_free(storm.world);
+  free(storm.asks);
+}
+
+START_TEST(test_s083_storm_in_descending_order_reads_each_region_once)
+{
+  storm_run(1, 0, 32);
+
+  ck_assert_int_le(storm.world->scans, STORM_REGIONS / 10 * 12 / 10);
+  storm_over();
+}
+END_TEST
+
+START_TEST(test_s083_storm_in_random_order_reads_little_twice)
+{
+  storm_run(1, 1, 32);
+
+  ck_assert_int_le(storm.world->scans, STORM_REGIONS / 10 * 25 / 10);
+  storm_over();
+}
+END_TEST
+
+START_TEST(test_s083_storm_on_many_tables_keeps_to_the_budget)
+{
+  storm_run(8, 1, 4);
+
+  ck_assert_int_le(storm.world->most_in_flight, 4);
+  ck_assert_int_le(storm.longest_ms, 64 * 10 / 4 * 3);
+  storm_over();
+}
+END_TEST
+
+START_TEST(test_s083_storm_in_ascending_order_makes_no_more_scans_than_regions)
+{
+  storm_run(1, 2, 32);
+
+  ck_assert_int_le(storm.world->scans, STORM_REGIONS);
+  storm_over();
 }
 END_TEST
 
@@ -969,7 +1136,7 @@ START_TEST(test_s081_failed_root_read_is_shared_and_the_next_one_tries_anew)
   ck_assert_int_eq(world->root_reads, 1);
   world->root_failure.code = 0;
   ask(&third, world, "t", "a");
-  fake_clock_pass_ms(15);
+  fake_clock_pass_ms(40);
 
   expect_found(&third, 7);
   ck_assert_int_eq(world->root_reads, 2);
@@ -1327,7 +1494,7 @@ START_TEST(test_s064_dead_catalog_server_makes_the_registry_be_read_again)
   ask_init(&single, world, "t", "a");
   single.lookup.single_try = true;
   ask_start(&single);
-  fake_clock_pass_ms(1);
+  fake_clock_pass_ms(50);
   expect_failed(&single, KEYROUTE_E_UNREACHABLE);
 
   world->meta_host = "n";
@@ -1466,6 +1633,176 @@ START_TEST(test_locator__changed_root_is_read_by_the_next_lookup)
 }
 END_TEST
 
+START_TEST(test_s064_changed_root_ends_scans_to_the_old_server_at_once)
+{
+  struct world *world = world_new();
+  struct ask asks[2];
+
+  put_region(world, "t", "", "", 7);
+  put_region(world, "u", "", "", 8);
+  world_start(world);
+  world->latency_ms = -1;
+  ask(&asks[0], world, "t", "a");
+  ask(&asks[1], world, "u", "a");
+  fake_clock_pass_ms(1);
+  ck_assert_int_eq(world->in_flight, 2);
+
+  world->meta_host = "n";
+  world->latency_ms = 0;
+  kr_locator_root_changed(world->locator);
+  fake_clock_pass_ms(1);
+
+  expect_found(&asks[0], 7);
+  expect_found(&asks[1], 8);
+  ck_assert_uint_eq(asks[0].lookup.attempts, 1);
+  ck_assert_uint_eq(asks[0].lookup.rpcs, 2);
+  ck_assert_int_eq(world->cancels, 2);
+  ck_assert_int_eq(world->root_reads, 2);
+  ask_clear(&asks[0]);
+  ask_clear(&asks[1]);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_s064_changed_root_on_the_same_server_leaves_scans_alone)
+{
+  struct world *world = world_new();
+  struct ask only;
+
+  put_region(world, "t", "", "", 7);
+  world_start(world);
+  world->latency_ms = 5;
+  ask(&only, world, "t", "a");
+  fake_clock_pass_ms(1);
+
+  kr_locator_root_changed(world->locator);
+  fake_clock_pass_ms(10);
+
+  expect_found(&only, 7);
+  ck_assert_int_eq(world->scans, 1);
+  ck_assert_int_eq(world->cancels, 0);
+  ask_clear(&only);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_s064_root_that_keeps_moving_is_not_followed_for_ever)
+{
+  struct world *world = world_new();
+  struct ask only;
+  const char *const hosts[] = {"n", "o", "p", "q", "r", "s"};
+
+  put_region(world, "t", "", "", 7);
+  world_start(world);
+  world->latency_ms = -1;
+  ask(&only, world, "t", "a");
+  fake_clock_pass_ms(1);
+
+  for (int i = 0; i < 6; i++) {
+    world->meta_host = hosts[i];
+    kr_locator_root_changed(world->locator);
+    fake_clock_pass_ms(1);
+  }
+
+  ck_assert_int_eq(only.done, 0);
+  ck_assert_int_eq(world->scans, 4);
+  kr_locator_cancel(world->locator, &only.lookup);
+  expect_failed(&only, KEYROUTE_E_CANCELLED);
+  ask_clear(&only);
+  world_free(world);
+}
+END_TEST
+
+static void refuse_once(struct kr_failure *failure, const struct kr_request *request)
+{
+  if (request->number == 1) {
+    kr_fail(failure, KEYROUTE_E_UNREACHABLE, "refused");
+    failure->connecting = true;
+  }
+}
+
+START_TEST(test_locator__news_of_the_root_clear_the_mark_of_failure)
+{
+  struct world *world = world_new();
+  struct ask only;
+
+  put_region(world, "t", "", "", 7);
+  world->judge = refuse_once;
+  world->means.failed_server_ms = 60000;
+  world_start(world);
+  ask(&only, world, "t", "a");
+  fake_clock_pass_ms(50);
+  ck_assert_int_eq(only.done, 0);
+
+  kr_locator_root_changed(world->locator);
+  fake_clock_pass_ms(300);
+
+  expect_found(&only, 7);
+  ask_clear(&only);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_locator__unreadable_root_is_read_now_and_then_however_many_ask)
+{
+  struct world *world = world_new();
+  struct ask *asks = calloc(640, sizeof(*asks));
+
+  kr_fail(&world->root_failure, KEYROUTE_E_BOOTSTRAP, "no such znode");
+  world->means.retry.retries = 0;
+  world_start(world);
+
+  for (int i = 0; i < 640; i++) {
+    char table[16];
+
+    snprintf(table, sizeof(table), "t%d", i % 64);
+    ask(&asks[i], world, table, "a");
+    fake_clock_pass_ms(1);
+  }
+  fake_clock_pass_ms(100);
+
+  for (int i = 0; i < 640; i++) {
+    expect_failed(&asks[i], KEYROUTE_E_BOOTSTRAP);
+    ask_clear(&asks[i]);
+  }
+  ck_assert_int_le(world->root_reads, 740 / 25 + 2);
+  world_free(world);
+  free(asks);
+}
+END_TEST
+
+static void stay_silent(struct kr_failure *failure, const struct kr_request *request)
+{
+  (void)request;
+  kr_fail(failure, KEYROUTE_E_TIMEOUT, "no answer");
+}
+
+START_TEST(test_locator__silence_costs_a_root_read_a_second_however_short_the_deadlines)
+{
+  struct world *world = world_new();
+  struct ask *asks = calloc(300, sizeof(*asks));
+
+  world->judge = stay_silent;
+  world_start(world);
+
+  for (int i = 0; i < 300; i++) {
+    ask_init(&asks[i], world, "t", "a");
+    asks[i].lookup.deadline_us = kr_clock_us() + 10000;
+    ask_start(&asks[i]);
+    fake_clock_pass_ms(10);
+  }
+  fake_clock_pass_ms(100);
+
+  for (int i = 0; i < 300; i++) {
+    ck_assert_int_eq(asks[i].done, 1);
+    ask_clear(&asks[i]);
+  }
+  ck_assert_int_le(world->root_reads, 5);
+  world_free(world);
+  free(asks);
+}
+END_TEST
+
 START_TEST(test_s082_catalog_that_is_opening_is_waited_for)
 {
   struct world *world = world_new();
@@ -1584,13 +1921,15 @@ START_TEST(test_s020_answer_that_is_older_than_what_is_known_is_not_given)
   fake_clock_pass_ms(0);
   ck_assert_int_eq(world->in_flight, 3);
 
-  struct kr_request *last = world->requests->prev;
-  world->requests->prev = last->prev; /* the quick one's answer comes first */
-  last->prev->next = NULL;
-  last->next = world->requests;
-  last->prev = world->requests->prev;
-  world->requests->prev = last;
-  world->requests = last;
+  struct kr_request *first;
+
+  DL_FOREACH (world->requests, first) {
+    if (strncmp(first->start, "t,c", 3) == 0) {
+      break;
+    }
+  }
+  DL_DELETE(world->requests, first); /* the quick one's answer comes first */
+  DL_PREPEND(world->requests, first);
   drop_region(world, "t", "a", 100);
   put_region(world, "t", "a", "m", 200);
   answer_scan(world);
@@ -1935,6 +2274,11 @@ static void add_flight_tests(TCase *tests)
   tcase_add_test(tests, test_locator__waiters_in_another_region_get_a_scan_of_their_own);
   tcase_add_test(tests, test_locator__a_prefetched_neighbour_serves_its_waiters);
   tcase_add_test(tests, test_s083_cold_start_makes_no_more_scans_than_regions);
+  tcase_add_loop_test(tests, test_s083_twenty_thousand_sorted_lookups_cost_little, 0, 2);
+  tcase_add_test(tests, test_s083_storm_in_descending_order_reads_each_region_once);
+  tcase_add_test(tests, test_s083_storm_in_random_order_reads_little_twice);
+  tcase_add_test(tests, test_s083_storm_on_many_tables_keeps_to_the_budget);
+  tcase_add_test(tests, test_s083_storm_in_ascending_order_makes_no_more_scans_than_regions);
   tcase_add_test(tests, test_s084_nobody_waits_longer_than_the_queue_before_him);
   tcase_add_test(tests, test_s085_failing_scans_give_their_place_back);
   tcase_add_test(tests, test_s086_waiters_live_on_when_the_leader_is_cancelled);
@@ -1996,6 +2340,13 @@ static void add_server_tests(TCase *tests)
   tcase_add_test(tests, test_locator__stale_place_of_the_catalog_is_read_anew);
   tcase_add_test(tests, test_locator__overloaded_server_keeps_its_place_and_its_wait);
   tcase_add_test(tests, test_locator__changed_root_is_read_by_the_next_lookup);
+  tcase_add_test(tests, test_s064_changed_root_ends_scans_to_the_old_server_at_once);
+  tcase_add_test(tests, test_s064_changed_root_on_the_same_server_leaves_scans_alone);
+  tcase_add_test(tests, test_s064_root_that_keeps_moving_is_not_followed_for_ever);
+  tcase_add_test(tests, test_locator__news_of_the_root_clear_the_mark_of_failure);
+  tcase_add_test(tests, test_locator__unreadable_root_is_read_now_and_then_however_many_ask);
+  tcase_add_test(tests,
+                 test_locator__silence_costs_a_root_read_a_second_however_short_the_deadlines);
   tcase_add_test(tests, test_s082_catalog_that_is_opening_is_waited_for);
   tcase_add_test(tests, test_locator__refresh_is_not_served_by_a_read_sent_before_it);
   tcase_add_test(tests, test_locator__refresh_joins_a_read_that_is_yet_to_be_sent);
