@@ -82,6 +82,7 @@ struct fake_server {
   struct conn *conns[MAX_CONNS];
   size_t conn_count;
   struct answer *answers;
+  unsigned unsent;     /* answers */
   struct answer *held; /* FAKE_REVERSE, the last one first */
   struct fault *faults;
   struct fake_catalog *catalog;
@@ -460,6 +461,10 @@ static void queue_answer(struct fake_server *server, const struct answer *from)
   }
   answer->next = *at;
   *at = answer;
+  server->unsent++;
+  if (server->unsent > server->counts.most_unsent) {
+    server->counts.most_unsent = server->unsent;
+  }
 }
 
 static void send_due(struct fake_server *server)
@@ -470,6 +475,7 @@ static void send_due(struct fake_server *server)
     struct answer *answer = server->answers;
 
     server->answers = answer->next;
+    server->unsent--;
     deliver(server, answer);
   }
 }

@@ -123,6 +123,7 @@ struct fake_counts {
   unsigned scans;       /* of these, scans */
   unsigned scanners;    /* scanners opened and not closed */
   unsigned rows;        /* rows sent */
+  unsigned most_unsent; /* answers that were ready or delayed at a time */
 };
 
 struct fake_counts fake_server_counts(struct fake_server *server);
