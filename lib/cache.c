@@ -17,7 +17,7 @@
  * What a store may replace, in kr_cache_store's terms:
  *
  *  - The same region (equal name): replica by replica the higher sequence number stays, unless a
- *    later read says that the replica is on no server.
+ *    later read says that the replica is on no server. What is on a dropped server is not known.
  *  - Another region that overlaps: a read sent after that one was stored is newer knowledge and
  *    wins, whatever the ids, for a restored snapshot brings old ids back. Of reads that overlap in
  *    time the larger region id wins, for it was made later.
@@ -452,7 +452,7 @@ static void merge_replicas(struct keyroute_location *fresh, const struct keyrout
     bool unnumbered = fresh->replicas[i].server == NULL || fresh->replicas[i].seqnum < 0;
     bool is_later = unnumbered && sent > known->stored;
 
-    if (known->replicas[i].server != NULL && !is_later &&
+    if (kr_location_live_server(known, i) != NULL && !is_later &&
         known->replicas[i].seqnum > fresh->replicas[i].seqnum) {
       kr_server_release(fresh->replicas[i].server);
       fresh->replicas[i] = known->replicas[i];
@@ -596,10 +596,15 @@ uint64_t kr_cache_epoch(const struct kr_cache *cache)
   return atomic_load_explicit(&cache->epoch, memory_order_acquire);
 }
 
+void kr_cache_new_epoch(struct kr_cache *cache)
+{
+  atomic_fetch_add_explicit(&cache->epoch, 1, memory_order_acq_rel);
+}
+
 void kr_cache_retire(struct kr_cache *cache, const struct kr_cache_filter *filter)
 {
   /* Before anything is retired: what was read in an older epoch is not stored any more. */
-  atomic_fetch_add_explicit(&cache->epoch, 1, memory_order_acq_rel);
+  kr_cache_new_epoch(cache);
   kr_rcu_read_begin();
   for (int i = 0; i < SHARDS; i++) {
     /* Acquire: pairs with shard_publish. */

@@ -84,9 +84,11 @@ struct kr_cache_filter {
 };
 void kr_cache_retire(struct kr_cache *cache, const struct kr_cache_filter *filter);
 
-/* How often kr_cache_retire was called. What was read before the last time may be what the caller
+/* How often something was dropped: kr_cache_retire counts itself, and kr_cache_new_epoch is for
+ * whoever is about to drop a server. What was read before the last time may be what the caller
  * wanted to be rid of: it is neither stored nor given to those who asked since. Any thread. */
 uint64_t kr_cache_epoch(const struct kr_cache *cache);
+void kr_cache_new_epoch(struct kr_cache *cache);
 
 /* Loop: take out everything that is retired. */
 void kr_cache_sweep(struct kr_cache *cache);

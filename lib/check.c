@@ -186,6 +186,11 @@ void kr_check_no_answer(struct kr_failure *failure, const struct kr_question *qu
   fail_unread(failure, KEYROUTE_E_TIMEOUT, "nothing answered for", question);
 }
 
+static bool can_be_asked(const struct kr_server *server, int64_t now_us)
+{
+  return server != NULL && !kr_server_dropped(server) && server->failed_until_us <= now_us;
+}
+
 /* The replica asked about, or for "any" the first that can be asked. */
 static struct kr_server *pick_server(const struct keyroute_location *location, int replica,
                                      int64_t now_us)
@@ -198,7 +203,7 @@ static struct kr_server *pick_server(const struct keyroute_location *location, i
   for (int i = 0; i < location->replica_count; i++) {
     struct kr_server *server = location->replicas[i].server;
 
-    if (server != NULL && server->failed_until_us <= now_us) {
+    if (can_be_asked(server, now_us)) {
       return server;
     }
     any = any != NULL ? any : server;
@@ -212,7 +217,7 @@ bool kr_check_replica(struct kr_failure *failure, const struct keyroute_location
   char name[KEY_TEXT + 64], address[300];
   struct kr_server *server = pick_server(location, replica, now_us);
 
-  if (server != NULL && server->failed_until_us <= now_us) {
+  if (can_be_asked(server, now_us)) {
     return true;
   }
   kr_bytes_print(name, sizeof(name), kr_location_name(location));

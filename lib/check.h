@@ -40,8 +40,8 @@ void kr_check_no_table(struct kr_failure *failure, const struct kr_question *que
 void kr_check_not_cached(struct kr_failure *failure, const struct kr_question *question);
 void kr_check_no_answer(struct kr_failure *failure, const struct kr_question *question);
 
-/* Has the replica that a call asks about (KEYROUTE_REPLICA_ANY: any) a server that is not marked as
- * failed? If not, failure says so: NO_SERVER or DEAD_SERVER. */
+/* Has the replica that a call asks about (KEYROUTE_REPLICA_ANY: any) a server that is neither
+ * dropped nor marked as failed? If not, failure says so: NO_SERVER or DEAD_SERVER. */
 bool kr_check_replica(struct kr_failure *failure, const struct keyroute_location *location,
                       int replica, int64_t now_us);
 

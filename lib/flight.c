@@ -241,8 +241,6 @@ static void drop_server(struct kr_flight *flight, struct kr_server *server)
 {
   const struct kr_means *means = flight->means;
   int64_t refuse_ms = refuse_ms_of(flight, server);
-  struct kr_cache_filter filter = {
-      .host = server->host, .port = server->port, .start_code = server->start_code};
   char address[300];
 
   if (server->failed_until_us > kr_clock_us()) {
@@ -253,7 +251,8 @@ static void drop_server(struct kr_flight *flight, struct kr_server *server)
               "server %s, start code %lld, cannot be connected to: not asked for %lld ms",
               kr_server_print(address, sizeof(address), server->host, server->port),
               (long long)server->start_code, (long long)refuse_ms);
-  kr_cache_retire(means->cache, &filter);
+  kr_cache_new_epoch(means->cache);
+  kr_server_drop(server);
   kr_cache_sweep(means->cache);
 }
 

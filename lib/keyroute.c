@@ -225,7 +225,7 @@ static int check_name(struct keyroute_bytes *name, const char *table,
 static bool replica_is_placed(const struct keyroute_location *location, int replica)
 {
   return replica == KEYROUTE_REPLICA_ANY ? kr_location_placed(location)
-                                         : kr_location_server(location, replica) != NULL;
+                                         : kr_location_live_server(location, replica) != NULL;
 }
 
 /* A counted location from the cache, or NULL. table NULL = find it by name. */

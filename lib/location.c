@@ -10,7 +10,8 @@
  *     already held, or a read section in which the cache was still found to hold one.
  *  3. The cache gives its count back after a grace period, so 2 holds for readers.
  *  4. It counts its servers and the allocator, and so may outlive cache and connection.
- *  5. retired only ever goes from false to true.
+ *  5. A location is retired for good: neither its own mark nor that of its primary's server is
+ *     taken back. Another replica whose server was dropped is as good as on no server.
  *
  * The name of a replica other than the primary is made on demand (HBase RegionInfo: "_%04X" is put
  * behind the region id, before the MD5): hardly anybody asks for it.
@@ -189,7 +190,10 @@ void kr_location_retire(struct keyroute_location *location)
 
 bool kr_location_retired(const struct keyroute_location *location)
 {
-  return __atomic_load_n(&location->retired, __ATOMIC_ACQUIRE);
+  const struct kr_server *primary = location->replicas[0].server;
+
+  return __atomic_load_n(&location->retired, __ATOMIC_ACQUIRE) ||
+         (primary != NULL && kr_server_dropped(primary));
 }
 
 struct keyroute_bytes kr_location_name(const struct keyroute_location *location)
@@ -289,10 +293,17 @@ struct kr_server *kr_location_server(const struct keyroute_location *location, i
                                                            : NULL;
 }
 
+struct kr_server *kr_location_live_server(const struct keyroute_location *location, int replica)
+{
+  struct kr_server *server = kr_location_server(location, replica);
+
+  return server != NULL && !kr_server_dropped(server) ? server : NULL;
+}
+
 bool kr_location_placed(const struct keyroute_location *location)
 {
   for (int i = 0; i < location->replica_count; i++) {
-    if (location->replicas[i].server != NULL) {
+    if (kr_location_live_server(location, i) != NULL) {
       return true;
     }
   }

@@ -38,7 +38,7 @@ const char *kr_region_state_name(enum kr_region_state state); /* NULL for UNKNOW
  * published, but for refs, retired and touched. */
 struct keyroute_location {
   size_t refs;           /* atomic */
-  bool retired;          /* atomic: reported stale or dropped; a hit treats it as a miss */
+  bool retired;          /* atomic: reported stale or cleared; a hit treats it as a miss */
   bool touched;          /* atomic: hit since the last sweep */
   uint8_t state;         /* enum kr_region_state */
   uint8_t replica_count; /* room in replicas[] */
@@ -80,7 +80,10 @@ struct keyroute_bytes kr_location_name(const struct keyroute_location *location)
 /* The server of a replica; NULL if it is on none. */
 struct kr_server *kr_location_server(const struct keyroute_location *location, int replica);
 
-/* Does any replica have a server? */
+/* The same, but NULL too if that server was dropped. */
+struct kr_server *kr_location_live_server(const struct keyroute_location *location, int replica);
+
+/* Does any replica have a server that was not dropped? */
 bool kr_location_placed(const struct keyroute_location *location);
 
 /* Which of a row's neighbours is meant. */
@@ -97,6 +100,7 @@ bool kr_location_overlaps(const struct keyroute_location *a, const struct keyrou
 
 /* Retire: from now on no hit gives it out. Any thread. */
 void kr_location_retire(struct keyroute_location *location);
+/* Was it retired, or its primary's server dropped? */
 bool kr_location_retired(const struct keyroute_location *location);
 
 /* Give the cache's count back once the readers of this moment are gone. Once in its life. */

@@ -2,11 +2,13 @@
  * Servers, each known once.
  *
  * A cluster has thousands of regions on tens of servers, so a location holds a pointer and the name
- * is kept here. It also makes "everything on that server" one comparison of pointers.
+ * is kept here. It also makes "drop everything on that server" one mark.
  *
  *  1. The table and the marks of failure belong to the loop thread; the counts are atomic, for a
  *     location may be released anywhere and outlive the table.
  *  2. A server is (host, port, start code). A process that is started again is another server.
+ *     One that was dropped and is named again is another object: what was known to be on it stays
+ *     dropped with the old one.
  *  3. The table holds one count; kr_servers_purge drops those nobody else counts.
  */
 #include "lib/server.h"
@@ -57,6 +59,17 @@ bool kr_server_same(const struct kr_server *a, const struct kr_server *b)
 {
   return a != NULL && b != NULL && a->start_code == b->start_code && a->port == b->port &&
          strcmp(a->host, b->host) == 0;
+}
+
+void kr_server_drop(struct kr_server *server)
+{
+  /* Release, with the acquire below: who sees it dropped also sees why (the cache's new epoch). */
+  __atomic_store_n(&server->dropped, true, __ATOMIC_RELEASE);
+}
+
+bool kr_server_dropped(const struct kr_server *server)
+{
+  return __atomic_load_n(&server->dropped, __ATOMIC_ACQUIRE);
 }
 
 char *kr_server_print(char *out, size_t size, const char *host, int port)
@@ -153,6 +166,22 @@ static struct entry *add_entry(struct kr_servers *servers, struct server_key *ke
   return entry;
 }
 
+/* Have an entry name a new object in place of its dropped one. False = out of memory. */
+static bool renew(struct kr_servers *servers, struct entry *entry)
+{
+  struct kr_server *old = entry->server;
+  struct kr_server *server =
+      new_server(servers->mem, keyroute_string(old->host), old->port, old->start_code);
+
+  if (server == NULL) {
+    return false;
+  }
+  server->failed_until_us = old->failed_until_us;
+  entry->server = server;
+  kr_server_release(old);
+  return true;
+}
+
 struct kr_server *kr_servers_get(struct kr_servers *servers, struct keyroute_bytes host,
                                  uint16_t port, int64_t start_code)
 {
@@ -166,6 +195,9 @@ struct kr_server *kr_servers_get(struct kr_servers *servers, struct keyroute_byt
   HASH_FIND(hh, servers->entries, key, (unsigned)key_len, entry);
   if (entry != NULL) {
     kr_free(servers->mem, key);
+    if (kr_server_dropped(entry->server) && !renew(servers, entry)) {
+      return NULL;
+    }
   } else {
     entry = add_entry(servers, key, key_len, new_server(servers->mem, host, port, start_code));
   }

@@ -5,7 +5,7 @@
 
 /* One region server process: host, port and start code. Interned: equal names are one object, so a
  * comparison of pointers is enough while both come from the same table. Immutable and counted, but
- * for failed_until_us and doubted_us, which belong to the loop thread. */
+ * for failed_until_us and doubted_us, which belong to the loop thread, and for dropped. */
 struct kr_server {
   struct kr_mem *mem;
   size_t refs;             /* atomic, server.c only */
@@ -13,7 +13,8 @@ struct kr_server {
   int64_t doubted_us;      /* when its silence last cast doubt on what is known of it; 0 = never */
   int64_t start_code;      /* 0 = unknown */
   uint16_t port;
-  char host[]; /* as the catalog spells it */
+  bool dropped; /* atomic, server.c only; never taken back */
+  char host[];  /* as the catalog spells it */
 };
 
 struct kr_server *kr_server_ref(struct kr_server *server);
@@ -21,6 +22,12 @@ void kr_server_release(struct kr_server *server); /* any thread; NULL is accepte
 
 /* Are these names of one process? NULL is none. */
 bool kr_server_same(const struct kr_server *a, const struct kr_server *b);
+
+/* Drop a server: from now on everything that is known to be on it is so no longer. That is one step
+ * for any number of locations, each of which asks its server. Any thread; the caller has a count.
+ * The name's next kr_servers_get makes another object of it. */
+void kr_server_drop(struct kr_server *server);
+bool kr_server_dropped(const struct kr_server *server);
 
 /* Write "host:port", an IPv6 address in brackets; printable, cut to fit. Returns out. */
 char *kr_server_print(char *out, size_t size, const char *host, int port);
@@ -31,7 +38,8 @@ struct kr_servers;
 struct kr_servers *kr_servers_new(struct kr_mem *mem); /* NULL = out of memory */
 void kr_servers_free(struct kr_servers *servers);      /* servers still counted live on */
 
-/* The server of that name, made if it is new; a count is the caller's. NULL = out of memory. */
+/* The server of that name, made if it is new or was dropped (its mark of failure stays then); a
+ * count is the caller's. NULL = out of memory. */
 struct kr_server *kr_servers_get(struct kr_servers *servers, struct keyroute_bytes host,
                                  uint16_t port, int64_t start_code);
 

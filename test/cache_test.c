@@ -720,6 +720,66 @@ START_TEST(test_s042_all_regions_of_a_dead_server_go_in_one_call)
 }
 END_TEST
 
+START_TEST(test_s042_dropping_a_server_is_one_step_for_all_that_is_on_it)
+{
+  struct fixture fixture = fixture_new();
+
+  for (int i = 0; i < 500; i++) {
+    char start[16], end[16];
+
+    snprintf(start, sizeof(start), "%03d", i);
+    snprintf(end, sizeof(end), "%03d", i + 1);
+    store_sent(&fixture, made(&fixture, start, end, 1, i < 490 ? 1 : 2, 2),
+               kr_cache_tick(fixture.cache));
+  }
+  struct kr_server *dead = kr_servers_get(fixture.servers, keyroute_string("h"), 1, 1);
+
+  kr_server_drop(dead);
+  kr_server_release(dead);
+  ck_assert_int_eq(find(&fixture, "0005"), 0);
+  ck_assert_int_eq(find(&fixture, "4955"), 1);
+  kr_cache_sweep(fixture.cache);
+  ck_assert_uint_eq(region_count(&fixture), 10);
+  store_sent(&fixture, made(&fixture, "000", "001", 1, 1, 2), 0);
+
+  ck_assert_int_eq(find(&fixture, "0005"), 1);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_cache__replica_on_a_dropped_server_is_not_taken_over)
+{
+  struct fixture fixture = fixture_new();
+
+  store_sent(&fixture, made_two(&fixture, 10, 5, 20, 9), kr_cache_tick(fixture.cache));
+  struct kr_server *dead = kr_servers_get(fixture.servers, keyroute_string("h"), 1, 20);
+
+  kr_server_drop(dead);
+  kr_server_release(dead);
+  ck_assert_int_eq(replica_code(&fixture, 0), 10);
+  store_sent(&fixture, made_two(&fixture, 10, 5, 21, 8), kr_cache_tick(fixture.cache));
+
+  ck_assert_int_eq(replica_code(&fixture, 0), 10);
+  ck_assert_int_eq(replica_code(&fixture, 1), 21);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_cache__new_epoch_is_counted_as_retiring_is)
+{
+  struct fixture fixture = fixture_new();
+  struct kr_cache_filter all = {0};
+  uint64_t before = kr_cache_epoch(fixture.cache);
+
+  kr_cache_new_epoch(fixture.cache);
+  ck_assert_uint_eq(kr_cache_epoch(fixture.cache), before + 1);
+  kr_cache_retire(fixture.cache, &all);
+
+  ck_assert_uint_eq(kr_cache_epoch(fixture.cache), before + 2);
+  fixture_free(&fixture);
+}
+END_TEST
+
 START_TEST(test_s101_new_process_on_the_same_port_is_another_server)
 {
   struct fixture fixture = fixture_new();
@@ -1226,6 +1286,9 @@ static Suite *suite(void)
   tcase_add_test(tests, test_s003_clearing_one_table_leaves_those_whose_names_begin_alike);
   tcase_add_test(tests, test_s035_cleared_table_is_filled_anew);
   tcase_add_test(tests, test_s042_all_regions_of_a_dead_server_go_in_one_call);
+  tcase_add_test(tests, test_s042_dropping_a_server_is_one_step_for_all_that_is_on_it);
+  tcase_add_test(tests, test_cache__replica_on_a_dropped_server_is_not_taken_over);
+  tcase_add_test(tests, test_cache__new_epoch_is_counted_as_retiring_is);
   tcase_add_test(tests, test_s101_new_process_on_the_same_port_is_another_server);
   tcase_add_test(tests, test_cache__filters_tell_hosts_ports_and_tables_apart);
   add_table_tests(tests);

@@ -498,6 +498,25 @@ START_TEST(test_check__any_replica_passes_over_the_dead_and_the_absent)
 }
 END_TEST
 
+START_TEST(test_check__dropped_server_is_not_one_to_ask)
+{
+  struct fixture fixture = fixture_new();
+  static const char *const hosts[] = {"h", "dropped"};
+  struct keyroute_location *location = with_replicas(&fixture, hosts, 2);
+  struct kr_failure failure;
+
+  kr_server_drop(kr_location_server(location, 1));
+
+  ck_assert(!kr_check_replica(&failure, location, 1, 0));
+  ck_assert_int_eq(failure.code, KEYROUTE_E_DEAD_SERVER);
+  ck_assert_str_eq(failure.server, "dropped:16020");
+  ck_assert(kr_check_replica(&failure, location, 0, 0));
+  ck_assert(kr_check_replica(&failure, location, KEYROUTE_REPLICA_ANY, 0));
+  keyroute_location_release(location);
+  fixture_free(&fixture);
+}
+END_TEST
+
 /* ---- The suite ---- */
 
 static Suite *suite(void)
@@ -532,6 +551,7 @@ static Suite *suite(void)
   tcase_add_test(tests, test_s049_region_on_no_server_is_no_server);
   tcase_add_test(tests, test_check__failed_server_is_dead_until_its_time_is_over);
   tcase_add_test(tests, test_check__any_replica_passes_over_the_dead_and_the_absent);
+  tcase_add_test(tests, test_check__dropped_server_is_not_one_to_ask);
   suite_add_tcase(made, tests);
   return made;
 }

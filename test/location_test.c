@@ -273,6 +273,23 @@ START_TEST(test_location__retiring_is_seen_and_stays)
 }
 END_TEST
 
+START_TEST(test_location__whose_primarys_server_is_dropped_is_retired)
+{
+  struct fixture fixture = fixture_new();
+  struct keyroute_location *location = span(&fixture, "", "");
+
+  ck_assert(kr_location_placed(location));
+  kr_server_drop(kr_location_server(location, 0));
+
+  ck_assert(kr_location_retired(location));
+  ck_assert(!kr_location_placed(location));
+  ck_assert_ptr_null(kr_location_live_server(location, 0));
+  ck_assert_str_eq(keyroute_location_host(location, 0), "h");
+  keyroute_location_release(location);
+  fixture_free(&fixture);
+}
+END_TEST
+
 START_TEST(test_location__outlives_servers_and_allocator_handle)
 {
   struct fixture fixture = fixture_new();
@@ -341,6 +358,7 @@ static Suite *suite(void)
                       (int)(sizeof(overlaps) / sizeof(overlaps[0])));
   tcase_add_test(tests, test_location__state_names_and_numbers_are_inverse);
   tcase_add_test(tests, test_location__retiring_is_seen_and_stays);
+  tcase_add_test(tests, test_location__whose_primarys_server_is_dropped_is_retired);
   tcase_add_test(tests, test_location__outlives_servers_and_allocator_handle);
   tcase_add_test(tests, test_location__releasing_later_waits_for_readers);
   tcase_add_test(tests, test_location__without_memory_there_is_none);

@@ -84,6 +84,54 @@ START_TEST(test_server__purge_drops_those_nobody_counts_unless_marked)
 }
 END_TEST
 
+START_TEST(test_server__dropped_one_named_again_is_another_object_with_its_mark)
+{
+  struct kr_mem *mem = failing_mem_new();
+  struct kr_servers *servers = kr_servers_new(mem);
+  struct kr_server *old = get(servers, "h", 1, 5);
+
+  old->failed_until_us = 77;
+  kr_server_drop(old);
+  struct kr_server *fresh = get(servers, "h", 1, 5);
+  struct kr_server *again = get(servers, "h", 1, 5);
+
+  ck_assert_ptr_ne(fresh, old);
+  ck_assert_ptr_eq(again, fresh);
+  ck_assert(kr_server_dropped(old));
+  ck_assert(!kr_server_dropped(fresh));
+  ck_assert_int_eq(fresh->failed_until_us, 77);
+  ck_assert_str_eq(fresh->host, "h");
+  ck_assert_int_eq(fresh->start_code, 5);
+  ck_assert_uint_eq(kr_servers_count(servers), 1);
+  kr_server_release(old);
+  kr_server_release(fresh);
+  kr_server_release(again);
+  kr_servers_free(servers);
+  failing_mem_done(mem);
+}
+END_TEST
+
+START_TEST(test_server__dropped_one_that_cannot_be_made_anew_is_not_given_out)
+{
+  struct kr_mem *mem = failing_mem_new();
+  struct kr_servers *servers = kr_servers_new(mem);
+  struct kr_server *old = get(servers, "h", 1, 5);
+
+  kr_server_drop(old);
+  mem_fail(2); /* the first is the look-up's key */
+  ck_assert_ptr_null(get(servers, "h", 1, 5));
+  mem_fail(0);
+
+  struct kr_server *fresh = get(servers, "h", 1, 5);
+  ck_assert_ptr_nonnull(fresh);
+  ck_assert(!kr_server_dropped(fresh));
+  kr_server_release(old);
+  kr_server_release(fresh);
+  kr_servers_free(servers);
+  failing_mem_done(mem);
+}
+END_TEST
+
 START_TEST(test_server__counted_one_outlives_table_and_allocator_handle)
 {
   struct kr_mem *mem = failing_mem_new();
@@ -145,6 +193,8 @@ static Suite *suite(void)
   tcase_add_test(tests, test_s109_equal_names_are_one_object);
   tcase_add_test(tests, test_s101_host_port_and_start_code_tell_servers_apart);
   tcase_add_test(tests, test_server__purge_drops_those_nobody_counts_unless_marked);
+  tcase_add_test(tests, test_server__dropped_one_named_again_is_another_object_with_its_mark);
+  tcase_add_test(tests, test_server__dropped_one_that_cannot_be_made_anew_is_not_given_out);
   tcase_add_test(tests, test_server__counted_one_outlives_table_and_allocator_handle);
   tcase_add_test(tests,
                  test_server__printed_ipv6_addresses_have_brackets_and_odd_bytes_are_escaped);
