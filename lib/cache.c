@@ -384,6 +384,12 @@ int64_t kr_table_missed(struct keyroute_table *table, int64_t now_us)
   return last_us;
 }
 
+struct keyroute_location *kr_table_entry(const struct keyroute_table *table,
+                                         struct keyroute_bytes start_key)
+{
+  return kr_skiplist_find(table->regions, start_key);
+}
+
 /* ---- Changing; all on the loop thread ---- */
 
 uint64_t kr_cache_tick(struct kr_cache *cache)
@@ -533,6 +539,27 @@ int kr_cache_store(struct kr_cache *cache, struct keyroute_table *table,
     *kept = keyroute_location_ref(fresh);
   }
   return error;
+}
+
+/* Does a live region overlap that one? */
+static bool is_taken(const struct keyroute_table *table, const struct keyroute_location *fresh)
+{
+  const struct keyroute_location *other = next_overlap(table, fresh, NULL);
+
+  while (other != NULL && kr_location_retired(other)) {
+    other = next_overlap(table, fresh, other);
+  }
+  return other != NULL;
+}
+
+bool kr_cache_replace(struct kr_cache *cache, struct keyroute_table *table,
+                      struct keyroute_location *old, struct keyroute_location *fresh)
+{
+  if (kr_table_entry(table, keyroute_location_start_key(fresh)) != old ||
+      (old == NULL && is_taken(table, fresh))) {
+    return false;
+  }
+  return put_in(cache, table, fresh) == 0;
 }
 
 void kr_cache_remove(struct kr_cache *cache, struct keyroute_table *table,

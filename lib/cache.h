@@ -52,6 +52,10 @@ size_t kr_table_count_above(const struct keyroute_table *table, struct keyroute_
 /* Loop: note that a row of the table is missed now; returns when one was missed last, 0 = never. */
 int64_t kr_table_missed(struct keyroute_table *table, int64_t now_us);
 
+/* Loop: the region, live or not, that starts just there; NULL = none does. */
+struct keyroute_location *kr_table_entry(const struct keyroute_table *table,
+                                         struct keyroute_bytes start_key);
+
 /* The cache's logical time: grows with every change and every call of this. Loop. */
 uint64_t kr_cache_tick(struct kr_cache *cache);
 
@@ -62,6 +66,12 @@ uint64_t kr_cache_tick(struct kr_cache *cache);
  * Errors: NO_MEMORY. */
 int kr_cache_store(struct kr_cache *cache, struct keyroute_table *table,
                    struct keyroute_location *fresh, uint64_t sent, struct keyroute_location **kept);
+
+/* Loop: put fresh in the place of `old`, a location of the same region, if the cache holds that
+ * very one; old NULL = if nothing live stands where fresh would. fresh is not consumed. False = the
+ * cache holds something else, or out of memory; nothing has changed then. */
+bool kr_cache_replace(struct kr_cache *cache, struct keyroute_table *table,
+                      struct keyroute_location *old, struct keyroute_location *fresh);
 
 /* Loop: take this very location out, if it is still there. */
 void kr_cache_remove(struct kr_cache *cache, struct keyroute_table *table,

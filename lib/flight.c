@@ -35,9 +35,6 @@ enum { SCANS_MAX = 4 };
 /* Rows read forward to find the upper bound of a hole: daughters and parents may share a start. */
 enum { ABOVE_ROWS = 3 };
 
-/* How long a server without a start code is not asked after a failure: it may be a new process. */
-enum { UNNAMED_FAILED_MS = 300 };
-
 /* How often silence may cast doubt on the place of the parent's region: who has little time hears
  * silence where others only wait. */
 enum { DOUBT_US = 1000000 };
@@ -234,7 +231,7 @@ static void end_found(struct kr_flight *flight, struct keyroute_location *locati
 
 static int64_t refuse_ms_of(const struct kr_flight *flight, const struct kr_server *server)
 {
-  return server->start_code != 0 ? flight->means->failed_server_ms : UNNAMED_FAILED_MS;
+  return kr_server_refuse_ms(server, flight->means->failed_server_ms);
 }
 
 static void drop_server(struct kr_flight *flight, struct kr_server *server)

@@ -138,6 +138,38 @@ struct keyroute_location *kr_location_new(struct kr_mem *mem, const struct kr_lo
   return location;
 }
 
+/* The primary's encoded name as it was read. */
+static struct keyroute_bytes primary_encoded(const struct keyroute_location *location)
+{
+  const uint8_t *text = text_of(location);
+
+  if (location->encoded_inside) {
+    return kr_bytes(text + location->name_len - 1 - location->encoded_len, location->encoded_len);
+  }
+  return kr_bytes(text + location->name_len + location->end_len, location->encoded_len);
+}
+
+struct keyroute_location *kr_location_copy(const struct keyroute_location *location)
+{
+  struct kr_location_parts parts = {
+      .name = kr_location_name(location),
+      .table_len = location->table_len,
+      .start_len = location->start_len,
+      .encoded = primary_encoded(location),
+      .end_key = keyroute_location_end_key(location),
+      .region_id = location->region_id,
+      .state = (enum kr_region_state)location->state,
+      .replicas = location->replicas,
+      .replica_count = location->replica_count,
+  };
+  struct keyroute_location *copy = kr_location_new(location->mem, &parts);
+
+  if (copy != NULL) {
+    copy->hops = location->hops;
+  }
+  return copy;
+}
+
 size_t kr_location_size(const struct keyroute_location *location)
 {
   return size_of(location->replica_count,
@@ -188,6 +220,17 @@ void kr_location_retire(struct keyroute_location *location)
   __atomic_store_n(&location->retired, true, __ATOMIC_RELEASE);
 }
 
+bool kr_location_report(struct keyroute_location *location)
+{
+  /* Relaxed: it only says who is first. What the others need to see is that it is retired. */
+  return __atomic_exchange_n(&location->reported, true, __ATOMIC_RELAXED);
+}
+
+bool kr_location_reported(const struct keyroute_location *location)
+{
+  return __atomic_load_n(&location->reported, __ATOMIC_RELAXED);
+}
+
 bool kr_location_retired(const struct keyroute_location *location)
 {
   const struct kr_server *primary = location->replicas[0].server;
@@ -224,17 +267,6 @@ int64_t keyroute_location_region_id(const struct keyroute_location *location)
 const char *keyroute_location_state(const struct keyroute_location *location)
 {
   return kr_region_state_name((enum kr_region_state)location->state);
-}
-
-/* The primary's encoded name as it was read. */
-static struct keyroute_bytes primary_encoded(const struct keyroute_location *location)
-{
-  const uint8_t *text = text_of(location);
-
-  if (location->encoded_inside) {
-    return kr_bytes(text + location->name_len - 1 - location->encoded_len, location->encoded_len);
-  }
-  return kr_bytes(text + location->name_len + location->end_len, location->encoded_len);
 }
 
 static size_t copy_out(void *out, size_t size, struct keyroute_bytes bytes)

@@ -35,13 +35,15 @@ enum kr_region_state kr_region_state_parse(struct keyroute_bytes name);
 const char *kr_region_state_name(enum kr_region_state state); /* NULL for UNKNOWN */
 
 /* A location; one allocation with the region's name and end key behind the replicas. Immutable once
- * published, but for refs, retired and touched. */
+ * published, but for refs, retired, touched and reported. */
 struct keyroute_location {
   size_t refs;           /* atomic */
   bool retired;          /* atomic: reported stale or cleared; a hit treats it as a miss */
   bool touched;          /* atomic: hit since the last sweep */
   uint8_t state;         /* enum kr_region_state */
   uint8_t replica_count; /* room in replicas[] */
+  bool reported;         /* atomic: the application has reported this handle */
+  uint8_t hops;          /* replicas' places taken from hints since the catalog was read */
   bool encoded_inside;   /* the encoded name is part of the name, else it is behind the end key */
   uint32_t table_len;    /* of the name */
   uint32_t start_len;    /* of the name, behind the table and a comma */
@@ -75,6 +77,10 @@ struct kr_location_parts {
 struct keyroute_location *kr_location_new(struct kr_mem *mem,
                                           const struct kr_location_parts *parts);
 
+/* A copy that is neither retired nor reported, whose replicas may be changed until it is published.
+ * NULL = out of memory. */
+struct keyroute_location *kr_location_copy(const struct keyroute_location *location);
+
 struct keyroute_bytes kr_location_name(const struct keyroute_location *location);
 
 /* The server of a replica; NULL if it is on none. */
@@ -97,6 +103,10 @@ bool kr_location_covers(const struct keyroute_location *location, struct keyrout
 
 /* Do the spans of two regions share a row? */
 bool kr_location_overlaps(const struct keyroute_location *a, const struct keyroute_location *b);
+
+/* Mark as reported. True = it was so already. Any thread. */
+bool kr_location_report(struct keyroute_location *location);
+bool kr_location_reported(const struct keyroute_location *location);
 
 /* Retire: from now on no hit gives it out. Any thread. */
 void kr_location_retire(struct keyroute_location *location);

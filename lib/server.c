@@ -19,6 +19,12 @@
 #include <stdio.h>
 #include <string.h>
 
+/* How long a server without a start code is refused. */
+enum { UNNAMED_REFUSE_MS = 300 };
+
+/* No name in DNS is longer. */
+enum { HOST_MAX = 255 };
+
 /* What two names are compared by: fixed fields first, so that one run of bytes is the key. */
 struct server_key {
   int64_t start_code;
@@ -70,6 +76,11 @@ void kr_server_drop(struct kr_server *server)
 bool kr_server_dropped(const struct kr_server *server)
 {
   return __atomic_load_n(&server->dropped, __ATOMIC_ACQUIRE);
+}
+
+int64_t kr_server_refuse_ms(const struct kr_server *server, int64_t refuse_ms)
+{
+  return server->start_code != 0 ? refuse_ms : UNNAMED_REFUSE_MS;
 }
 
 char *kr_server_print(char *out, size_t size, const char *host, int port)
@@ -202,6 +213,22 @@ struct kr_server *kr_servers_get(struct kr_servers *servers, struct keyroute_byt
     entry = add_entry(servers, key, key_len, new_server(servers->mem, host, port, start_code));
   }
   return entry != NULL ? kr_server_ref(entry->server) : NULL;
+}
+
+struct kr_server *kr_servers_find(const struct kr_servers *servers, struct keyroute_bytes host,
+                                  uint16_t port, int64_t start_code)
+{
+  _Alignas(struct server_key) uint8_t room[sizeof(struct server_key) + HOST_MAX] = {0};
+  struct server_key *key = (struct server_key *)(void *)room;
+  struct entry *entry = NULL;
+
+  if (host.len <= HOST_MAX) {
+    key->start_code = start_code;
+    key->port = port;
+    memcpy(key->host, host.data, host.len);
+    HASH_FIND(hh, servers->entries, key, (unsigned)(sizeof(*key) + host.len), entry);
+  }
+  return entry != NULL ? entry->server : NULL;
 }
 
 void kr_servers_purge(struct kr_servers *servers, int64_t now_us)

@@ -29,6 +29,10 @@ bool kr_server_same(const struct kr_server *a, const struct kr_server *b);
 void kr_server_drop(struct kr_server *server);
 bool kr_server_dropped(const struct kr_server *server);
 
+/* How long a server is refused after a failure: so long if its start code is known; else a fixed
+ * short time, for it may be another process by then. */
+int64_t kr_server_refuse_ms(const struct kr_server *server, int64_t refuse_ms);
+
 /* Write "host:port", an IPv6 address in brackets; printable, cut to fit. Returns out. */
 char *kr_server_print(char *out, size_t size, const char *host, int port);
 
@@ -42,6 +46,10 @@ void kr_servers_free(struct kr_servers *servers);      /* servers still counted 
  * count is the caller's. NULL = out of memory. */
 struct kr_server *kr_servers_get(struct kr_servers *servers, struct keyroute_bytes host,
                                  uint16_t port, int64_t start_code);
+
+/* The server of that name as it is known, dropped or not, borrowed; NULL = none is. */
+struct kr_server *kr_servers_find(const struct kr_servers *servers, struct keyroute_bytes host,
+                                  uint16_t port, int64_t start_code);
 
 /* Forget those that only the table itself still counts, but for those marked as failed now. */
 void kr_servers_purge(struct kr_servers *servers, int64_t now_us);

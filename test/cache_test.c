@@ -765,6 +765,69 @@ START_TEST(test_cache__replica_on_a_dropped_server_is_not_taken_over)
 }
 END_TEST
 
+START_TEST(test_cache__replacing_needs_the_very_entry)
+{
+  struct fixture fixture = fixture_new();
+  struct keyroute_location *entry = made(&fixture, "a", "m", 1, 1, 2);
+  struct keyroute_location *fresh = made(&fixture, "a", "m", 1, 7, 3);
+
+  keyroute_location_ref(entry);
+  store_sent(&fixture, entry, kr_cache_tick(fixture.cache));
+  ck_assert(!kr_cache_replace(fixture.cache, fixture.table, fresh, fresh));
+  ck_assert(!kr_cache_replace(fixture.cache, fixture.table, NULL, fresh));
+  ck_assert_ptr_eq(kr_table_entry(fixture.table, keyroute_string("a")), entry);
+  ck_assert_ptr_null(kr_table_entry(fixture.table, keyroute_string("b")));
+
+  ck_assert(kr_cache_replace(fixture.cache, fixture.table, entry, fresh));
+  ck_assert(kr_location_retired(entry));
+  ck_assert_ptr_eq(kr_table_entry(fixture.table, keyroute_string("a")), fresh);
+  ck_assert_uint_eq(region_count(&fixture), 1);
+  keyroute_location_release(entry);
+  keyroute_location_release(fresh);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_cache__nothing_is_replaced_only_where_nothing_live_stands)
+{
+  struct fixture fixture = fixture_new();
+  struct keyroute_location *right = made(&fixture, "m", "z", 1, 1, 2);
+  struct keyroute_location *fresh = made(&fixture, "a", "p", 2, 1, 3);
+
+  keyroute_location_ref(right);
+  store_sent(&fixture, right, kr_cache_tick(fixture.cache));
+  ck_assert(!kr_cache_replace(fixture.cache, fixture.table, NULL, fresh));
+  kr_location_retire(right);
+
+  ck_assert(kr_cache_replace(fixture.cache, fixture.table, NULL, fresh));
+  ck_assert_int_eq(find(&fixture, "b"), 2);
+  ck_assert_uint_eq(region_count(&fixture), 1);
+  keyroute_location_release(right);
+  keyroute_location_release(fresh);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_cache__replacing_without_memory_changes_nothing)
+{
+  struct fixture fixture = fixture_new();
+  struct keyroute_location *entry = made(&fixture, "a", "m", 1, 1, 2);
+  struct keyroute_location *fresh = made(&fixture, "a", "m", 1, 7, 3);
+
+  keyroute_location_ref(entry);
+  store_sent(&fixture, entry, kr_cache_tick(fixture.cache));
+  mem_fail_from(1);
+  bool replaced = kr_cache_replace(fixture.cache, fixture.table, entry, fresh);
+  mem_fail(0);
+
+  ck_assert_ptr_eq(kr_table_entry(fixture.table, keyroute_string("a")), replaced ? fresh : entry);
+  ck_assert_int_eq(kr_location_retired(entry), replaced);
+  keyroute_location_release(entry);
+  keyroute_location_release(fresh);
+  fixture_free(&fixture);
+}
+END_TEST
+
 START_TEST(test_cache__new_epoch_is_counted_as_retiring_is)
 {
   struct fixture fixture = fixture_new();
@@ -1288,6 +1351,9 @@ static Suite *suite(void)
   tcase_add_test(tests, test_s042_all_regions_of_a_dead_server_go_in_one_call);
   tcase_add_test(tests, test_s042_dropping_a_server_is_one_step_for_all_that_is_on_it);
   tcase_add_test(tests, test_cache__replica_on_a_dropped_server_is_not_taken_over);
+  tcase_add_test(tests, test_cache__replacing_needs_the_very_entry);
+  tcase_add_test(tests, test_cache__nothing_is_replaced_only_where_nothing_live_stands);
+  tcase_add_test(tests, test_cache__replacing_without_memory_changes_nothing);
   tcase_add_test(tests, test_cache__new_epoch_is_counted_as_retiring_is);
   tcase_add_test(tests, test_s101_new_process_on_the_same_port_is_another_server);
   tcase_add_test(tests, test_cache__filters_tell_hosts_ports_and_tables_apart);

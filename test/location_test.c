@@ -273,6 +273,55 @@ START_TEST(test_location__retiring_is_seen_and_stays)
 }
 END_TEST
 
+START_TEST(test_location__first_report_is_told_from_the_others)
+{
+  struct fixture fixture = fixture_new();
+  struct keyroute_location *location = span(&fixture, "", "");
+
+  ck_assert(!kr_location_reported(location));
+  ck_assert(!kr_location_report(location));
+  ck_assert(kr_location_report(location));
+
+  ck_assert(kr_location_reported(location));
+  ck_assert(!kr_location_retired(location));
+  keyroute_location_release(location);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_location__copy_says_the_same_and_is_fresh)
+{
+  struct fixture fixture = fixture_new();
+  struct keyroute_location *location = span(&fixture, "b", "d");
+
+  location->hops = 3;
+  kr_location_retire(location);
+  kr_location_report(location);
+  struct keyroute_location *copy = kr_location_copy(location);
+
+  ck_assert(!kr_location_retired(copy));
+  ck_assert(!kr_location_reported(copy));
+  ck_assert_int_eq(copy->hops, 3);
+  ck_assert(kr_bytes_equal(kr_location_name(copy), kr_location_name(location)));
+  ck_assert(is_text(keyroute_location_start_key(copy), "b"));
+  ck_assert(is_text(keyroute_location_end_key(copy), "d"));
+  ck_assert_ptr_eq(kr_location_server(copy, 0), kr_location_server(location, 0));
+  ck_assert_int_eq(keyroute_location_seqnum(copy, 0), keyroute_location_seqnum(location, 0));
+  ck_assert_str_eq(keyroute_location_state(copy), "OPEN");
+  char names[2][64] = {{0}};
+  keyroute_location_encoded_name(location, 0, names[0], 63);
+  keyroute_location_encoded_name(copy, 0, names[1], 63);
+  ck_assert_str_eq(names[0], names[1]);
+  ck_assert_uint_eq(kr_location_size(copy), kr_location_size(location));
+  mem_fail(1);
+  ck_assert_ptr_null(kr_location_copy(location));
+  mem_fail(0);
+  keyroute_location_release(location);
+  keyroute_location_release(copy);
+  fixture_free(&fixture);
+}
+END_TEST
+
 START_TEST(test_location__whose_primarys_server_is_dropped_is_retired)
 {
   struct fixture fixture = fixture_new();
@@ -358,6 +407,8 @@ static Suite *suite(void)
                       (int)(sizeof(overlaps) / sizeof(overlaps[0])));
   tcase_add_test(tests, test_location__state_names_and_numbers_are_inverse);
   tcase_add_test(tests, test_location__retiring_is_seen_and_stays);
+  tcase_add_test(tests, test_location__first_report_is_told_from_the_others);
+  tcase_add_test(tests, test_location__copy_says_the_same_and_is_fresh);
   tcase_add_test(tests, test_location__whose_primarys_server_is_dropped_is_retired);
   tcase_add_test(tests, test_location__outlives_servers_and_allocator_handle);
   tcase_add_test(tests, test_location__releasing_later_waits_for_readers);

@@ -132,6 +132,46 @@ START_TEST(test_server__dropped_one_that_cannot_be_made_anew_is_not_given_out)
 }
 END_TEST
 
+START_TEST(test_server__finding_makes_nothing_and_shows_dropped_ones)
+{
+  struct kr_mem *mem = failing_mem_new();
+  struct kr_servers *servers = kr_servers_new(mem);
+  struct kr_server *server = get(servers, "h", 1, 5);
+  char long_name[300];
+
+  memset(long_name, 'h', sizeof(long_name));
+  mem_fail_from(1);
+  ck_assert_ptr_eq(kr_servers_find(servers, keyroute_string("h"), 1, 5), server);
+  ck_assert_ptr_null(kr_servers_find(servers, keyroute_string("h"), 1, 6));
+  ck_assert_ptr_null(kr_servers_find(servers, keyroute_string("i"), 1, 5));
+  ck_assert_ptr_null(kr_servers_find(servers, kr_bytes(long_name, sizeof(long_name)), 1, 5));
+  kr_server_drop(server);
+  ck_assert_ptr_eq(kr_servers_find(servers, keyroute_string("h"), 1, 5), server);
+  mem_fail(0);
+
+  ck_assert_uint_eq(kr_servers_count(servers), 1);
+  kr_server_release(server);
+  kr_servers_free(servers);
+  failing_mem_done(mem);
+}
+END_TEST
+
+START_TEST(test_server__one_without_a_start_code_is_refused_for_less)
+{
+  struct kr_mem *mem = failing_mem_new();
+  struct kr_servers *servers = kr_servers_new(mem);
+  struct kr_server *named = get(servers, "h", 1, 5);
+  struct kr_server *unnamed = get(servers, "h", 1, 0);
+
+  ck_assert_int_eq(kr_server_refuse_ms(named, 2000), 2000);
+  ck_assert_int_eq(kr_server_refuse_ms(unnamed, 2000), 300);
+  kr_server_release(named);
+  kr_server_release(unnamed);
+  kr_servers_free(servers);
+  failing_mem_done(mem);
+}
+END_TEST
+
 START_TEST(test_server__counted_one_outlives_table_and_allocator_handle)
 {
   struct kr_mem *mem = failing_mem_new();
@@ -195,6 +235,8 @@ static Suite *suite(void)
   tcase_add_test(tests, test_server__purge_drops_those_nobody_counts_unless_marked);
   tcase_add_test(tests, test_server__dropped_one_named_again_is_another_object_with_its_mark);
   tcase_add_test(tests, test_server__dropped_one_that_cannot_be_made_anew_is_not_given_out);
+  tcase_add_test(tests, test_server__finding_makes_nothing_and_shows_dropped_ones);
+  tcase_add_test(tests, test_server__one_without_a_start_code_is_refused_for_less);
   tcase_add_test(tests, test_server__counted_one_outlives_table_and_allocator_handle);
   tcase_add_test(tests,
                  test_server__printed_ipv6_addresses_have_brackets_and_odd_bytes_are_escaped);
