@@ -49,6 +49,21 @@ static int make_registry_by_settings(struct keyroute_connection *conn)
                                    root_changed, conn);
 }
 
+static int make_reports(struct keyroute_connection *conn)
+{
+  struct kr_reports_means means = {
+      .mem = conn->mem,
+      .log = &conn->settings->log,
+      .stats = conn->stats,
+      .cache = conn->cache,
+      .servers = conn->servers,
+      .failed_server_ms = conn->settings->failed_server_ms,
+  };
+
+  conn->reports = kr_reports_new(&means);
+  return conn->reports != NULL ? 0 : KEYROUTE_E_NO_MEMORY;
+}
+
 static int make_locator(struct keyroute_connection *conn)
 {
   const struct kr_settings *settings = conn->settings;
@@ -62,6 +77,7 @@ static int make_locator(struct keyroute_connection *conn)
       .catalog = &kr_catalog_meta,
       .transport = conn->transport,
       .registry = conn->registry,
+      .reports = conn->reports,
       .retry = {settings->retries, settings->pause_ms, settings->pause_overloaded_ms,
                 settings->pause_max_ms},
       .try_limit_ms = settings->rpc_timeout_ms,
@@ -87,7 +103,7 @@ static int make_parts(struct keyroute_connection *conn, kr_make_registry make_re
     return KEYROUTE_E_NO_MEMORY;
   }
   kr_cache_set_owner(conn->cache, conn);
-  if ((error = kr_loop_new(&conn->loop, conn->mem)) != 0 ||
+  if ((error = make_reports(conn)) != 0 || (error = kr_loop_new(&conn->loop, conn->mem)) != 0 ||
       (error = kr_worker_new(&conn->resolver, conn->loop)) != 0 ||
       (error = kr_transport_hbase_new(&conn->transport, conn->mem, conn->loop, conn->resolver,
                                       conn->settings, conn->stats)) != 0) {
@@ -176,6 +192,7 @@ void kr_connection_close(struct keyroute_connection *conn)
     kr_loop_free(conn->loop);
   }
   kr_locator_free(conn->locator);
+  kr_reports_free(conn->reports);
   if (conn->registry != NULL) {
     conn->registry->ops->free(conn->registry);
   }

@@ -19,6 +19,7 @@ struct keyroute_connection {
   struct kr_servers *servers;     /* loop thread */
   struct kr_transport *transport; /* loop thread */
   struct kr_registry *registry;   /* loop thread */
+  struct kr_reports *reports;     /* loop thread */
   struct kr_locator *locator;     /* loop thread */
   struct kr_call *calls;          /* loop thread: those under way, by number */
 

@@ -16,11 +16,14 @@
  *  3. A class not listed is REMOTE, kind refresh: it costs one read of the catalog, where a wrongly
  *     kept location would cost every later request.
  *  4. RegionOpeningException keeps the location, unlike in Java: it is the right server, early.
- *  5. The text is the server's: only its first line is used, escaped, and a wait found in it is
- *     bounded.
+ *  5. The text is the server's: only its first line is used, escaped, and what is found in it (a
+ *     wait, where a region has moved) is checked.
+ *  6. What the same class is to an application that got it is a fault (keyroute_report): the kind,
+ *     and where it matters what of that kind.
  *
  * Threads: any, nothing is kept.
- * Source: HBase ClientExceptionsUtil, ipc.ServerRpcConnection, quotas.RpcThrottlingException
+ * Source: HBase ClientExceptionsUtil, ipc.ServerRpcConnection, quotas.RpcThrottlingException,
+ * exceptions.RegionMovedException
  */
 #include "lib/exception.h"
 
@@ -42,12 +45,21 @@ struct meaning {
   const char *name; /* last name of a Hadoop or HBase class, or a full name */
   int code;
   enum keyroute_kind kind;
+  enum keyroute_fault fault;
   enum final final;
 };
 
-#define OVERLOADED KEYROUTE_E_OVERLOADED, KEYROUTE_KIND_KEEP
-#define REMOTE(kind) KEYROUTE_E_REMOTE, KEYROUTE_KIND_##kind
-#define AUTH KEYROUTE_E_AUTH, KEYROUTE_KIND_FATAL
+/* What follows a class's name: code, kind, and what it is to an application that got it. */
+#define FAULT_OF_KEEP KEYROUTE_FAULT_REQUEST_FAILED
+#define FAULT_OF_REFRESH KEYROUTE_FAULT_NOT_SERVING
+#define FAULT_OF_HINT KEYROUTE_FAULT_MOVED
+#define FAULT_OF_DROP_SERVER KEYROUTE_FAULT_SERVER_DEAD
+#define FAULT_OF_FATAL KEYROUTE_FAULT_REQUEST_FAILED
+#define OVERLOADED KEYROUTE_E_OVERLOADED, KEYROUTE_KIND_KEEP, KEYROUTE_FAULT_OVERLOADED
+#define REMOTE(kind) KEYROUTE_E_REMOTE, KEYROUTE_KIND_##kind, FAULT_OF_##kind
+#define REMOTE_OPENING KEYROUTE_E_REMOTE, KEYROUTE_KIND_KEEP, KEYROUTE_FAULT_OPENING
+#define REMOTE_NOT_RUNNING KEYROUTE_E_REMOTE, KEYROUTE_KIND_REFRESH, KEYROUTE_FAULT_NOT_RUNNING
+#define AUTH KEYROUTE_E_AUTH, KEYROUTE_KIND_FATAL, KEYROUTE_FAULT_REQUEST_FAILED
 
 static const struct meaning meanings[] = {
     /* The server is right and busy. */
@@ -65,7 +77,7 @@ static const struct meaning meanings[] = {
     {"MultiActionResultTooLarge", REMOTE(KEEP), NEVER}, /* spelt without "Exception" */
     {"OutOfOrderScannerNextException", REMOTE(KEEP), NEVER},
     {"PleaseHoldException", REMOTE(KEEP), NEVER},
-    {"RegionOpeningException", REMOTE(KEEP), NEVER},
+    {"RegionOpeningException", REMOTE_OPENING, NEVER},
     {"RetryImmediatelyException", REMOTE(KEEP), NEVER},
     {"ScannerResetException", REMOTE(KEEP), NEVER},
     {"UnknownScannerException", REMOTE(KEEP), NEVER},
@@ -77,7 +89,7 @@ static const struct meaning meanings[] = {
     {"NotServingRegionException", REMOTE(REFRESH), NEVER},
     {"RegionMovedException", REMOTE(HINT), NEVER},
     {"RegionOfflineException", REMOTE(REFRESH), NEVER},
-    {"ServerNotRunningYetException", REMOTE(REFRESH), NEVER},
+    {"ServerNotRunningYetException", REMOTE_NOT_RUNNING, NEVER},
     {"UnknownRegionException", REMOTE(REFRESH), NEVER},
     {"WrongRegionException", REMOTE(REFRESH), NEVER},
 
@@ -229,4 +241,57 @@ void kr_exception_map(struct kr_failure *failure, const struct kr_exception *exc
   failure->kind = overloaded ? KEYROUTE_KIND_KEEP : meaning->kind;
   failure->final = meaning->final == AS_TOLD ? exception->do_not_retry : meaning->final == ALWAYS;
   failure->wait_ms = failure->code == KEYROUTE_E_OVERLOADED ? parse_wait_ms(text) : 0;
+}
+
+enum keyroute_fault kr_exception_fault(const char *class_name)
+{
+  return find_meaning(class_name)->fault;
+}
+
+/* ---- Where a region has moved ---- */
+
+/* What stands behind `mark` up to one of `ends`, or to the line's end; *at moves behind it. Empty,
+ * and *at stays put, if there is no such mark. */
+static struct keyroute_bytes field(struct keyroute_bytes *at, const char *mark, const char *ends)
+{
+  size_t mark_len = strlen(mark);
+  const char *text = memmem(at->data, at->len, mark, mark_len);
+  size_t len = 0;
+
+  if (text == NULL) {
+    return kr_bytes(NULL, 0);
+  }
+  const char *end = (const char *)at->data + at->len;
+
+  for (text += mark_len; text + len < end && strchr(ends, text[len]) == NULL;) {
+    len++;
+  }
+  *at = kr_bytes(text + len, (size_t)(end - text) - len);
+  return kr_bytes(text, len);
+}
+
+/* The whole of a field as a number from 0 to max; fallback if there is no field. False = it is
+ * there and is none. */
+static bool field_number(int64_t *out, struct keyroute_bytes text, int64_t max, int64_t fallback)
+{
+  *out = fallback;
+  return text.len == 0 || kr_bytes_number(out, text, max) == text.len;
+}
+
+bool kr_exception_moved(struct kr_moved *out, const char *text)
+{
+  struct keyroute_bytes line = kr_bytes(text, strcspn(text, "\r\n"));
+  struct kr_moved moved;
+  int64_t port;
+
+  moved.host = field(&line, "hostname=", " ");
+  if (moved.host.len == 0 || moved.host.len > KR_HOST_MAX ||
+      !field_number(&port, field(&line, "port=", " ."), UINT16_MAX, 0) || port == 0 ||
+      !field_number(&moved.start_code, field(&line, "startCode=", " ."), INT64_MAX, 0) ||
+      !field_number(&moved.seqnum, field(&line, "locationSeqNum=", " ."), INT64_MAX, -1)) {
+    return false;
+  }
+  moved.port = (uint16_t)port;
+  *out = moved;
+  return true;
 }

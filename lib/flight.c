@@ -10,6 +10,7 @@
  *   "below"    no row of the answer was live, or the server stopped early: on, below the last row
  *   "confirm"  no row at all: the table's first row, forward. Is there a hole, or no such table?
  *   "above"    the nearest region ends below the row: the next one, forward, for the hole's bound
+ *   "again"    the answer was reported to be wrong since it was asked for: the same once more
  *
  *  1. One thing is under way at any time: a root read, a lookup of the parent, or a scan.
  *  2. It never tries again: a failure ends it. If the failure speaks against the place where the
@@ -42,6 +43,7 @@ enum { DOUBT_US = 1000000 };
 /* How often one try follows the root from server to server. */
 enum { REROUTES_MAX = 3 };
 
+static void read_root(struct kr_flight *flight);
 static void scan_down(struct kr_flight *flight);
 
 struct kr_flight *kr_flight_new(const struct kr_means *means, const struct kr_flight_host *host,
@@ -169,6 +171,14 @@ static bool worth_keeping(const struct kr_flight *flight, const struct keyroute_
          (primary == NULL || primary->failed_until_us <= kr_clock_us());
 }
 
+/* Was it reported to be wrong after it was asked for? */
+static bool is_doubtful(const struct kr_flight *flight, const struct keyroute_location *location)
+{
+  const struct kr_reports *reports = flight->means->reports;
+
+  return reports != NULL && kr_reports_doubt(reports, location, flight->sent);
+}
+
 /* The regions met beside the wanted one are worth keeping, if they are whole. */
 static void store_others(struct kr_flight *flight, const struct keyroute_location *wanted)
 {
@@ -177,7 +187,8 @@ static void store_others(struct kr_flight *flight, const struct keyroute_locatio
     struct keyroute_location *kept;
 
     if (row->location != NULL && row->location != wanted && !row->offline && !row->split &&
-        worth_keeping(flight, row->location) && store(flight, row->location, &kept)) {
+        worth_keeping(flight, row->location) && !is_doubtful(flight, row->location) &&
+        store(flight, row->location, &kept)) {
       keyroute_location_release(kept);
     }
   }
@@ -210,8 +221,26 @@ static void give_way(struct kr_flight *flight)
   keyroute_location_release(found);
 }
 
+/* Ask once more, now that it has been reported. */
+static void read_again(struct kr_flight *flight)
+{
+  release_rows(flight);
+  flight->last_key.len = 0;
+  if (flight->at == NULL) {
+    flight->scans++;
+    read_root(flight);
+  } else {
+    flight->sent = kr_cache_tick(flight->means->cache);
+    scan_down(flight);
+  }
+}
+
 static void end_found(struct kr_flight *flight, struct keyroute_location *location)
 {
+  if (flight->scans < SCANS_MAX && is_doubtful(flight, location)) {
+    read_again(flight);
+    return;
+  }
   if (!worth_keeping(flight, location)) {
     /* Whoever asked is told what it lacks. */
     forget_row(flight);
@@ -604,7 +633,7 @@ static void scan_down(struct kr_flight *flight)
         .limit = flight->limit,
     };
 
-    send_scan(flight, flight->scans == 1 ? "scan" : "below", &scan, on_rows);
+    send_scan(flight, flight->scans == 1 ? "scan" : first ? "again" : "below", &scan, on_rows);
   }
   kr_buf_clear(&stop);
 }

@@ -5,6 +5,7 @@
 #include "lib/check.h"
 #include "lib/log.h"
 #include "lib/lookup.h"
+#include "lib/report.h"
 #include "lib/retry.h"
 #include "lib/transport.h"
 
@@ -19,6 +20,7 @@ struct kr_means {
   const struct kr_catalog *catalog;
   struct kr_transport *transport;
   struct kr_registry *registry;
+  struct kr_reports *reports; /* NULL = nobody reports */
   struct kr_retry_policy retry;
   int64_t try_limit_ms;     /* no try is longer */
   int64_t failed_server_ms; /* how long a server that could not be connected to is not asked */

@@ -88,6 +88,9 @@ int keyroute_stats(struct keyroute_connection *conn, struct keyroute_stats *stat
       .evictions = kr_stats_read(conn->stats, KR_COUNT_EVICTIONS),
       .pending = pending,
       .bytes = size.bytes,
+      .reports = kr_stats_read(conn->stats, KR_COUNT_REPORTS),
+      .hints_taken = kr_stats_read(conn->stats, KR_COUNT_HINTS_TAKEN),
+      .refreshes_limited = kr_stats_read(conn->stats, KR_COUNT_REFRESHES_LIMITED),
   };
 
   memcpy(stats, &whole, stats->size < sizeof(whole) ? stats->size : sizeof(whole));

@@ -1,10 +1,10 @@
 /*
  * Memory runs short: every allocation of a connection's life fails in turn.
  *
- * One run makes options, opens a connection, looks up a row that is not cached, one that is, one
- * of an absent table, one in a hole, one through a handle and one asynchronously, and closes. The
- * n-th allocation fails, alone or with all that follow, for n = 1, 2, ... until a run meets no
- * failure.
+ * One run makes options, opens a connection, looks up a row that is not cached, one that is, one of
+ * an absent table, one in a hole, one through a handle and one asynchronously, reports some
+ * locations, and closes. The n-th allocation fails, alone or with all that follow, for n = 1, 2,
+ * ... until a run meets no failure.
  *
  *  1. Every call ends with NO_MEMORY or with its right answer; none hangs.
  *  2. Whatever was allocated has been released when the connection and the options are gone.
@@ -151,6 +151,27 @@ static void locate_through_handle(struct keyroute_connection *conn)
   keyroute_table_release(table);
 }
 
+/* Report where a row is, and ask for it once more. */
+static void report(struct keyroute_connection *conn, enum keyroute_fault fault, const char *host)
+{
+  struct keyroute_fault_detail more = KEYROUTE_FAULT_DETAIL_INIT;
+  struct keyroute_location *location = NULL;
+  int error = keyroute_locate(&location, conn, "t", keyroute_string("a"), NULL, NULL);
+
+  right_or_short(error, 0, NULL);
+  if (error == 0) {
+    more.host = host;
+    more.port = 16020;
+    right_or_short(keyroute_report(conn, location, fault, &more), 0, NULL);
+    struct keyroute_location *next = NULL;
+
+    right_or_short(keyroute_locate(&next, conn, "t", keyroute_string("a"), NULL, NULL), 0, NULL);
+    ck_assert_ptr_ne(next, location);
+    keyroute_location_release(next);
+  }
+  keyroute_location_release(location);
+}
+
 struct wait {
   pthread_mutex_t lock;
   pthread_cond_t ended;
@@ -200,6 +221,9 @@ static void use(struct keyroute_connection *conn)
   locate(conn, "holed", "c5", KEYROUTE_TRACE, KEYROUTE_E_HOLE);
   locate_through_handle(conn);
   locate(conn, "t", "a", KEYROUTE_REFRESH, 0);
+  report(conn, KEYROUTE_FAULT_MOVED, "h2.example");
+  report(conn, KEYROUTE_FAULT_NOT_SERVING, NULL);
+  report(conn, KEYROUTE_FAULT_CONNECTION_FAILED, NULL);
   ck_assert_int_eq(keyroute_clear_all(conn), 0);
   locate_async(conn);
   fake_server_fault(server, &(struct fake_fault){.what = FAKE_EXCEPTION, .class_name = "E"});

@@ -129,6 +129,9 @@ START_TEST(test_api__null_is_refused_or_harmless)
   ck_assert_int_eq(keyroute_clear_server(conn, NULL, 1, 0), invalid);
   ck_assert_int_eq(keyroute_clear_server(conn, "h", 0, 0), invalid);
   ck_assert_int_eq(keyroute_clear_server(conn, "h", 65536, 0), invalid);
+  ck_assert_int_eq(keyroute_report(NULL, location, KEYROUTE_FAULT_MOVED, NULL), invalid);
+  ck_assert_int_eq(keyroute_report(conn, NULL, KEYROUTE_FAULT_MOVED, NULL), invalid);
+  ck_assert_int_eq(keyroute_report_exception(NULL, conn, NULL, "E", NULL, 0), invalid);
   ck_assert_int_eq(keyroute_close(NULL), 0);
   keyroute_cancel(NULL, 1);
   keyroute_cancel(conn, 12345);

@@ -158,11 +158,101 @@ START_TEST(test_exception__message_is_printable_and_bounded)
 }
 END_TEST
 
+static const struct {
+  const char *text, *host;
+  int port;
+  int64_t start_code, seqnum;
+} moves[] = {
+    {"Region moved to: hostname=h.example port=16020 startCode=1700000000000. As of "
+     "locationSeqNum=12.",
+     "h.example", 16020, 1700000000000, 12},
+    {HBASE "exceptions.RegionMovedException: Region moved to: hostname=h port=1 startCode=2. As of "
+           "locationSeqNum=3.\n\tat org.apache.hadoop.hbase.regionserver.HRegionServer",
+     "h", 1, 2, 3},
+    {"Region moved to: hostname=h port=65535 startCode=2.", "h", 65535, 2, -1},
+    {"Region moved to: hostname=h port=16020. As of locationSeqNum=3.", "h", 16020, 0, 3},
+    {"Region moved to: hostname=h port=16020", "h", 16020, 0, -1},
+    {"hostname=fe80::1 port=16020 startCode=9223372036854775807. As of locationSeqNum=0.",
+     "fe80::1", 16020, INT64_MAX, 0},
+    {"Region moved to: hostname=h port=16020 startCode=. As of locationSeqNum=.", "h", 16020, 0,
+     -1},
+};
+
+START_TEST(test_exception__moved_region_names_its_place)
+{
+  struct kr_moved moved;
+
+  ck_assert(kr_exception_moved(&moved, moves[_i].text));
+
+  ck_assert_uint_eq(moved.host.len, strlen(moves[_i].host));
+  ck_assert_mem_eq(moved.host.data, moves[_i].host, moved.host.len);
+  ck_assert_int_eq(moved.port, moves[_i].port);
+  ck_assert_int_eq(moved.start_code, moves[_i].start_code);
+  ck_assert_int_eq(moved.seqnum, moves[_i].seqnum);
+}
+END_TEST
+
+static const char *const no_moves[] = {
+    "",
+    "Region moved",
+    "Region moved to: hostname= port=16020 startCode=1. As of locationSeqNum=1.",
+    "Region moved to: hostname=h",
+    "Region moved to: hostname=h port= startCode=1. As of locationSeqNum=1.",
+    "Region moved to: hostname=h port=0 startCode=1. As of locationSeqNum=1.",
+    "Region moved to: hostname=h port=65536 startCode=1. As of locationSeqNum=1.",
+    "Region moved to: hostname=h port=-1 startCode=1. As of locationSeqNum=1.",
+    "Region moved to: hostname=h port=1x startCode=1. As of locationSeqNum=1.",
+    "Region moved to: hostname=h port=1 startCode=-1. As of locationSeqNum=1.",
+    "Region moved to: hostname=h port=1 startCode=99999999999999999999. As of locationSeqNum=1.",
+    "Region moved to: hostname=h port=1 startCode=1. As of locationSeqNum=99999999999999999999.",
+    "Region moved to:\nhostname=h port=1 startCode=1. As of locationSeqNum=1.",
+    "Region moved to: hostname=h\rport=1 startCode=1. As of locationSeqNum=1.",
+    "port=1 startCode=1. As of locationSeqNum=1. hostname=h",
+};
+
+START_TEST(test_exception__text_that_is_no_place_is_none)
+{
+  struct kr_moved moved = {.port = 7};
+
+  ck_assert(!kr_exception_moved(&moved, no_moves[_i]));
+
+  ck_assert_int_eq(moved.port, 7);
+}
+END_TEST
+
+START_TEST(test_exception__host_longer_than_any_name_is_no_place)
+{
+  char text[400] = "hostname=";
+  struct kr_moved moved;
+
+  memset(text + 9, 'h', 256);
+  strcpy(text + 9 + 256, " port=1");
+
+  ck_assert(!kr_exception_moved(&moved, text));
+}
+END_TEST
+
+START_TEST(test_exception__fault_agrees_with_the_kind)
+{
+  enum keyroute_kind kind = keyroute_fault_kind(kr_exception_fault(classes[_i].class_name));
+  enum keyroute_kind known = classes[_i].kind;
+
+  /* To the location it is all one why a request is hopeless. */
+  ck_assert_int_eq(kind, known == KEYROUTE_KIND_FATAL ? KEYROUTE_KIND_KEEP : known);
+}
+END_TEST
+
 int main(void)
 {
   Suite *suite = suite_create("exception");
   TCase *tcase = tcase_create("all");
 
+  tcase_add_loop_test(tcase, test_exception__moved_region_names_its_place, 0,
+                      (int)(sizeof(moves) / sizeof(moves[0])));
+  tcase_add_loop_test(tcase, test_exception__text_that_is_no_place_is_none, 0,
+                      (int)(sizeof(no_moves) / sizeof(no_moves[0])));
+  tcase_add_test(tcase, test_exception__host_longer_than_any_name_is_no_place);
+  tcase_add_loop_test(tcase, test_exception__fault_agrees_with_the_kind, 0, CLASS_COUNT);
   suite_add_tcase(suite, tcase);
   tcase_add_loop_test(tcase, test_exception__class_has_its_meaning, 0, CLASS_COUNT);
   tcase_add_test(tcase, test_exception__do_not_retry_makes_an_unknown_class_final);

@@ -2,6 +2,7 @@
 #include "keyroute/keyroute.h"
 
 static struct keyroute_call call = KEYROUTE_CALL_INIT;
+static struct keyroute_fault_detail fault = KEYROUTE_FAULT_DETAIL_INIT;
 static struct keyroute_detail detail = KEYROUTE_DETAIL_INIT;
 
 int main(void)
@@ -18,6 +19,7 @@ int main(void)
   }
   int error = keyroute_locate(&location, conn, "t", row, &call, &detail);
 
+  keyroute_report(conn, location, KEYROUTE_FAULT_MOVED, &fault);
   keyroute_detail_clear(&detail);
   keyroute_close(conn);
   return error == KEYROUTE_E_NOT_CACHED && keyroute_escape(text, sizeof(text), row) == 3 ? 0 : 1;

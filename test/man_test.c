@@ -97,6 +97,26 @@ START_TEST(test_man__every_error_stands_in_libkeyroute_3)
 }
 END_TEST
 
+static void assert_fault_is_listed(const char *name, const char *text, const char *kind)
+{
+  char entry[512];
+
+  snprintf(entry, sizeof(entry), ".It Dv KEYROUTE_FAULT_%s %c%s. Kind %s. ", name,
+           toupper((unsigned char)text[0]), text + 1, kind);
+  assert_page_has(entry);
+}
+
+START_TEST(test_man__every_fault_stands_in_libkeyroute_3)
+{
+  read_file(page, "doc/man/libkeyroute.3");
+  fill(page);
+
+#define ASSERT_LISTED(name, kind, text) assert_fault_is_listed(#name, text, #kind);
+  KEYROUTE_FAULTS(ASSERT_LISTED)
+#undef ASSERT_LISTED
+}
+END_TEST
+
 /* Read the page of a call, through its `.so` line if it has one. */
 static void read_page_of(const char *name)
 {
@@ -141,8 +161,8 @@ END_TEST
 static void read_all_pages(void)
 {
   static const char *const names[] = {
-      "libkeyroute",   "keyroute_open",   "keyroute_options",
-      "keyroute_peek", "keyroute_locate", "keyroute_bytes",
+      "libkeyroute",     "keyroute_open",  "keyroute_options", "keyroute_peek",
+      "keyroute_locate", "keyroute_bytes", "keyroute_report",
   };
   size_t len = 0;
 
@@ -285,8 +305,9 @@ static void cut_display(const char *heading, const char *display)
 START_TEST(test_man__examples_are_those_that_are_compiled)
 {
   static const char *const pairs[][2] = {
-      {"libkeyroute", "blocking"},  {"keyroute_open", "stats"}, {"keyroute_options", "options"},
-      {"keyroute_locate", "async"}, {"keyroute_peek", "peek"},  {"keyroute_bytes", "bytes"},
+      {"libkeyroute", "blocking"},   {"keyroute_open", "stats"}, {"keyroute_options", "options"},
+      {"keyroute_locate", "async"},  {"keyroute_peek", "peek"},  {"keyroute_bytes", "bytes"},
+      {"keyroute_report", "report"},
   };
 
   for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
@@ -386,6 +407,7 @@ int main(void)
 
   tcase_add_test(tests, test_man__every_property_stands_in_libkeyroute_3);
   tcase_add_test(tests, test_man__every_error_stands_in_libkeyroute_3);
+  tcase_add_test(tests, test_man__every_fault_stands_in_libkeyroute_3);
   tcase_add_test(tests, test_man__every_public_call_has_a_page_that_shows_it);
   tcase_add_test(tests, test_man__every_member_and_enumerator_is_named_in_a_page);
   tcase_add_test(tests, test_man__shown_json_has_balanced_braces_and_escapes_that_json_knows);

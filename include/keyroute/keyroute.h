@@ -251,6 +251,11 @@ struct keyroute_stats {
   uint64_t evictions;      /* regions that left the cache for any reason */
   uint64_t pending;        /* calls under way now */
   uint64_t bytes;          /* memory held by the regions in the cache now */
+
+  /* Of keyroute_report. */
+  uint64_t reports;           /* calls that were accepted */
+  uint64_t hints_taken;       /* of these, whose place went into the cache */
+  uint64_t refreshes_limited; /* of these, that were not to cause one more read yet */
 };
 
 /** Read the counters. stats->size must be set; only that much is written. Errors: INVALID_ARGUMENT
@@ -476,6 +481,84 @@ KEYROUTE_EXTERN const struct keyroute_location *keyroute_peek(struct keyroute_ta
 KEYROUTE_EXTERN size_t keyroute_peek_many(const struct keyroute_location **out,
                                           struct keyroute_table *table,
                                           const struct keyroute_bytes *rows, size_t count);
+
+/* ---- Feedback ------------------------------------------------------------------------------- */
+
+/* What an application met at the server it was sent to. One row a fault: X(name, kind, text). The
+ * kind is what becomes of the location. Rows are added at the end. */
+#define KEYROUTE_FAULTS(X)                                                                         \
+  X(NOT_SERVING, REFRESH, "the server does not have the region")                                   \
+  X(MOVED, HINT, "the server names the one that the region has moved to")                          \
+  X(OPENING, KEEP, "the server is about to open the region")                                       \
+  X(OVERLOADED, KEEP, "the server or the region is too busy")                                      \
+  X(NOT_RUNNING, REFRESH, "the process is up and not ready to serve")                              \
+  X(CONNECTION_FAILED, DROP_SERVER, "no connection to the server, or it broke")                    \
+  X(SERVER_DEAD, DROP_SERVER, "the process is known to have ended or to be ending")                \
+  X(REQUEST_FAILED, KEEP, "the request failed for a reason of its own")
+
+#define KEYROUTE_FAULT_ENUM(name, kind, text) KEYROUTE_FAULT_##name,
+enum keyroute_fault { KEYROUTE_FAULTS(KEYROUTE_FAULT_ENUM) };
+#undef KEYROUTE_FAULT_ENUM
+
+/** What a fault says about the location; KEYROUTE_KIND_NONE for numbers that are none. */
+KEYROUTE_EXTERN enum keyroute_kind keyroute_fault_kind(enum keyroute_fault fault);
+
+/** The name of a fault, static: "NOT_SERVING"; "UNKNOWN" for numbers that are none. */
+KEYROUTE_EXTERN const char *keyroute_fault_name(enum keyroute_fault fault);
+
+/** More about a fault. Set size, or use KEYROUTE_FAULT_DETAIL_INIT. Grows at the end. */
+struct keyroute_fault_detail {
+  size_t size;        /* sizeof(struct keyroute_fault_detail) */
+  int replica;        /* the one that was asked; 0 = primary */
+  const char *host;   /* with MOVED: the place that the server named; NULL = it named none */
+  int port;           /* of that place */
+  int64_t start_code; /* of that place; 0 = not said */
+  int64_t seqnum;     /* with which the region was opened there; -1 = not said */
+};
+
+#define KEYROUTE_FAULT_DETAIL_INIT                                                                 \
+  {                                                                                                \
+    sizeof(struct keyroute_fault_detail), 0, NULL, 0, 0, -1                                        \
+  }
+
+/** Tell that the server a location names did not do what it should. What follows is the kind's:
+ *    KEEP         nothing: neither is anything forgotten nor the catalog read
+ *    REFRESH      the location is given out no more; who asks next has the catalog read
+ *    HINT         the named place takes its stead if it is news; else as REFRESH
+ *    DROP_SERVER  so does, soon after, all that is cached to be on that process, in one step;
+ *                 SERVER_DEAD has it refused for hbase.ipc.client.failed.servers.expiry, too
+ *  When it returns, the location (but for KEEP) is given to nobody any more, as far as this handle
+ *  goes: if the catalog repeats itself the same place comes in another handle. Repeated news about
+ *  the very same place cause one read at once, then at most one a second for a minute, then one a
+ *  minute; in between the same place is given out again without a read. KEYROUTE_REFRESH always
+ *  reads. What is cached by now and newer than the location is not touched.
+ *  location  as a call of this connection gave it out, cached still or not. The second report of
+ *            one does nothing. One of another connection is retired, and means something here only
+ *            as far as this connection knows the very same place.
+ *  detail    NULL = the primary was asked, and no place was named
+ *  Errors: INVALID_ARGUMENT no such fault, a replica that is on no server in this location, or a
+ *  place that cannot be one; CLOSED; NO_MEMORY the location was retired and nothing else done: the
+ *  report may be repeated.
+ *  Threads: any, in a callback and a peek section too. Never blocks.
+ *  Source: HBase AsyncRegionLocatorHelper.updateCachedLocationOnError; where it differs, see
+ *  keyroute_report(3) */
+KEYROUTE_EXTERN int keyroute_report(struct keyroute_connection *conn,
+                                    struct keyroute_location *location, enum keyroute_fault fault,
+                                    const struct keyroute_fault_detail *detail);
+
+/** keyroute_report of the fault that an exception of HBase's is.
+ *  out         NULL, or receives what it was taken for; an unknown class is NOT_SERVING
+ *  class_name  the Java class, "org.apache.hadoop.hbase.NotServingRegionException"
+ *  text        NULL, or the exception's text or stack trace: a RegionMovedException's names the
+ *              place
+ *  replica     the one that was asked; 0 = primary
+ *  Errors and threads: as there. The header's server_overloaded flag, where it is set, beats the
+ *  class: report OVERLOADED then. */
+KEYROUTE_EXTERN int keyroute_report_exception(enum keyroute_fault *out,
+                                              struct keyroute_connection *conn,
+                                              struct keyroute_location *location,
+                                              const char *class_name, const char *text,
+                                              int replica);
 
 /* ---- Dropping what is cached ----------------------------------------------------------------- */
 
