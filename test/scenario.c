@@ -51,6 +51,13 @@ struct running {
   struct answer answer;
 };
 
+/* An answer that was given a name, to be reported. */
+struct named {
+  struct named *next;
+  char *name;
+  struct keyroute_location *location; /* counted */
+};
+
 /* A statement that is played later. */
 struct later {
   struct later *next;
@@ -66,6 +73,7 @@ struct scenario {
   struct keyroute_connection *conn; /* NULL = not opened yet, or closed */
   bool closed;
   struct running *running;
+  struct named *named;
   struct later *later;
   struct keyroute_stats mark;
   struct fake_counts world_mark;
@@ -181,6 +189,54 @@ static void close_connection(struct scenario *scenario)
   keyroute_close(scenario->conn);
   scenario->conn = NULL;
   scenario->closed = true;
+}
+
+/* ---- Answers by name ------------------------------------------------------------------------ */
+
+/* Keep an answer under the name of as=NAME, if there is one; an older one of that name goes. */
+static void name_answer(struct scenario *scenario, struct scenario_line *line,
+                        struct keyroute_location *location)
+{
+  const char *name = scenario_line_text(line, "as");
+  struct named *named = scenario->named;
+
+  if (name == NULL || location == NULL) {
+    return;
+  }
+  while (named != NULL && strcmp(named->name, name) != 0) {
+    named = named->next;
+  }
+  if (named == NULL) {
+    named = must(calloc(1, sizeof(*named)));
+    named->name = must(strdup(name));
+    LL_PREPEND(scenario->named, named);
+  }
+  keyroute_location_release(named->location);
+  named->location = keyroute_location_ref(location);
+}
+
+static struct keyroute_location *find_named(struct scenario *scenario, struct scenario_line *line)
+{
+  const char *name = scenario_line_word(line, 1);
+
+  for (struct named *named = scenario->named; named != NULL; named = named->next) {
+    if (strcmp(named->name, name) == 0) {
+      return named->location;
+    }
+  }
+  scenario_line_fail(line, "no answer is called %s", name);
+}
+
+static void free_named(struct scenario *scenario)
+{
+  while (scenario->named != NULL) {
+    struct named *named = scenario->named;
+
+    scenario->named = named->next;
+    keyroute_location_release(named->location);
+    free(named->name);
+    free(named);
+  }
 }
 
 static void play_close(struct scenario *scenario, struct scenario_line *line,
@@ -319,6 +375,23 @@ static void check_detail(struct scenario *scenario, struct scenario_line *expect
   }
 }
 
+/* same=NAME, other=NAME: is it, or is it not, the very handle of that name? */
+static void check_handle(struct scenario *scenario, struct scenario_line *expected,
+                         const struct keyroute_location *location)
+{
+  const char *same = scenario_line_text(expected, "same");
+  const char *other = scenario_line_text(expected, "other");
+
+  for (struct named *named = scenario->named; named != NULL; named = named->next) {
+    if (same != NULL && strcmp(same, named->name) == 0 && location != named->location) {
+      scenario_line_fail(expected, "it is another handle than %s", same);
+    }
+    if (other != NULL && strcmp(other, named->name) == 0 && location == named->location) {
+      scenario_line_fail(expected, "it is the handle of %s", other);
+    }
+  }
+}
+
 static void check_answer(struct scenario *scenario, struct scenario_line *expected,
                          struct answer *answer)
 {
@@ -341,6 +414,7 @@ static void check_answer(struct scenario *scenario, struct scenario_line *expect
     check_location(scenario, expected, answer->location);
   }
   check_detail(scenario, expected, &answer->detail);
+  check_handle(scenario, expected, answer->location);
   scenario_line_done(expected);
   keyroute_location_release(answer->location);
   keyroute_detail_clear(&answer->detail);
@@ -455,7 +529,12 @@ static void play_locate(struct scenario *scenario, struct scenario_line *line,
       pthread_join(askers[i].thread, NULL);
     }
     reuse(expected);
+    struct keyroute_location *location =
+        askers[i].answer.location != NULL ? keyroute_location_ref(askers[i].answer.location) : NULL;
+
     check_answer(scenario, expected, &askers[i].answer);
+    name_answer(scenario, line, location);
+    keyroute_location_release(location);
   }
   free(askers);
 }
@@ -591,6 +670,76 @@ static void play_clear(struct scenario *scenario, struct scenario_line *line,
   }
 }
 
+/* ---- Feedback ------------------------------------------------------------------------------- */
+
+static enum keyroute_fault read_fault(struct scenario_line *line)
+{
+  const char *name = scenario_line_word(line, 2);
+
+#define COMPARE_FAULT(fault, kind, text)                                                           \
+  if (strcmp(name, #fault) == 0) {                                                                 \
+    return KEYROUTE_FAULT_##fault;                                                                 \
+  }
+  KEYROUTE_FAULTS(COMPARE_FAULT)
+#undef COMPARE_FAULT
+  scenario_line_fail(line, "there is no fault %s", name);
+}
+
+/* What report_exception took it for is checked. */
+static int report_exception(struct scenario *scenario, struct scenario_line *line,
+                            struct scenario_line *expected, const char *class_name)
+{
+  struct keyroute_location *location = find_named(scenario, line);
+  const char *text = scenario_line_text(line, "text");
+  int replica = (int)scenario_line_number(line, "replica", 0);
+  enum keyroute_fault fault = KEYROUTE_FAULT_REQUEST_FAILED;
+  int error =
+      keyroute_report_exception(&fault, scenario->conn, location, class_name, text, replica);
+
+  if (expected->count > 0 &&
+      !names_code(scenario_line_word(expected, 0), keyroute_fault_name(fault))) {
+    scenario_line_fail(expected, "it was taken for %s", keyroute_fault_name(fault));
+  }
+  return error;
+}
+
+static int report_fault(struct scenario *scenario, struct scenario_line *line)
+{
+  struct keyroute_location *location = find_named(scenario, line);
+  struct keyroute_fault_detail detail = KEYROUTE_FAULT_DETAIL_INIT;
+  enum keyroute_fault fault = read_fault(line);
+  const char *to = scenario_line_text(line, "to");
+
+  detail.replica = (int)scenario_line_number(line, "replica", 0);
+  detail.seqnum = scenario_line_number(line, "seq", -1);
+  if (to != NULL) {
+    const struct scenario_place *place = scenario_world_place(scenario->world, line, to);
+
+    detail.host = place->host;
+    detail.port = place->port;
+    detail.start_code = place->start_code;
+  }
+  return keyroute_report(scenario->conn, location, fault, &detail);
+}
+
+/* report NAME FAULT ..., report NAME exception=CLASS ... */
+static void play_report(struct scenario *scenario, struct scenario_line *line,
+                        struct scenario_line *expected)
+{
+  const char *class_name = scenario_line_text(line, "exception");
+  int times = (int)scenario_line_number(line, "times", 1);
+
+  open_connection(scenario, line);
+  for (int i = 0; i < times; i++) {
+    int error = class_name != NULL ? report_exception(scenario, line, expected, class_name)
+                                   : report_fault(scenario, line);
+
+    if (error != 0) {
+      scenario_line_fail(line, "%s", keyroute_errname(error));
+    }
+  }
+}
+
 /* ---- Counters ------------------------------------------------------------------------------- */
 
 static void play_mark(struct scenario *scenario, struct scenario_line *line,
@@ -623,6 +772,9 @@ static int64_t figure(const struct scenario *scenario, const struct scenario_lin
       {"connects", now.connects - mark->connects},
       {"rpcs", now.rpcs - mark->rpcs},
       {"evictions", now.evictions - mark->evictions},
+      {"reports", now.reports - mark->reports},
+      {"hints-taken", now.hints_taken - mark->hints_taken},
+      {"refreshes-limited", now.refreshes_limited - mark->refreshes_limited},
       {"tables", now.tables},
       {"regions", now.regions},
       {"pending", now.pending},
@@ -742,8 +894,8 @@ static void play_statement(struct scenario *scenario, struct scenario_line *line
       {"after", play_after},   {"cancel", play_cancel}, {"clear", play_clear},
       {"close", play_close},   {"expect", play_expect}, {"finish", play_finish},
       {"locate", play_locate}, {"mark", play_mark},     {"option", play_option},
-      {"peek", play_peek},     {"settle", play_settle}, {"start", play_start},
-      {"wait", play_wait},
+      {"peek", play_peek},     {"report", play_report}, {"settle", play_settle},
+      {"start", play_start},   {"wait", play_wait},
   };
   const char *name = scenario_line_word(line, 0);
 
@@ -795,6 +947,7 @@ void scenario_play(const char *path)
   }
   play_file(&scenario, file, name);
   close_connection(&scenario);
+  free_named(&scenario);
   keyroute_options_free(scenario.options);
   scenario_world_free(scenario.world);
   fclose(file);
