@@ -128,7 +128,7 @@ uint8_t *kr_buf_extend(struct kr_buf *buf, size_t len)
     buf->cap = cap;
   }
   buf->len += len;
-  return buf->data + buf->len - len;
+  return len > 0 ? buf->data + buf->len - len : buf->data; /* of no room there may be no data */
 }
 
 static void write_big_endian(struct kr_buf *buf, uint64_t value, unsigned width)

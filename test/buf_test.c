@@ -191,6 +191,26 @@ START_TEST(test_buf__writer_grows_and_keeps_what_it_had)
 }
 END_TEST
 
+START_TEST(test_buf__nothing_is_written_without_memory)
+{
+  struct kr_mem *mem = failing_mem_new();
+  struct kr_buf buf;
+
+  kr_buf_init(&buf, mem);
+  mem_fail_from(1);
+  kr_buf_bytes(&buf, kr_bytes(NULL, 0));
+  kr_buf_text(&buf, "");
+  ck_assert(!buf.failed);
+  ck_assert_uint_eq(kr_buf_view(&buf).len, 0);
+  mem_fail(0);
+  kr_buf_u8(&buf, 7);
+  kr_buf_bytes(&buf, kr_bytes(NULL, 0));
+  ck_assert_uint_eq(kr_buf_view(&buf).len, 1);
+  kr_buf_clear(&buf);
+  failing_mem_done(mem);
+}
+END_TEST
+
 START_TEST(test_buf__writer_without_memory_fails_once_and_for_all)
 {
   struct kr_mem *mem = failing_mem_new();
@@ -249,6 +269,7 @@ static Suite *suite(void)
   tcase_add_test(tests, test_buf__writer_grows_and_keeps_what_it_had);
   tcase_add_loop_test(tests, test_buf__writer_without_memory_fails_once_and_for_all, 0, 2);
   tcase_add_test(tests, test_buf__absurd_length_fails_without_asking_for_memory);
+  tcase_add_test(tests, test_buf__nothing_is_written_without_memory);
   suite_add_tcase(made, tests);
   return made;
 }
