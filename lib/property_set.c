@@ -221,21 +221,24 @@ static bool find_variable(const char *text, size_t *at, size_t *len)
   return false;
 }
 
-/* What Java would know about the user, copied; NULL if name is no such thing or memory is short. */
-static char *system_property(struct kr_mem *mem, const char *name)
+/* What Java would know about the user, copied: *out is NULL if name is no such thing.
+ * Errors: NO_MEMORY. */
+static int system_property(char **out, struct kr_mem *mem, const char *name)
 {
   struct passwd entry;
   struct passwd *found = NULL;
   char room[4096];
   bool is_name = strcmp(name, "user.name") == 0;
 
+  *out = NULL;
   if (!is_name && strcmp(name, "user.home") != 0) {
-    return NULL;
+    return 0;
   }
   if (getpwuid_r(getuid(), &entry, room, sizeof(room), &found) != 0 || found == NULL) {
-    return NULL;
+    return 0;
   }
-  return kr_copy(mem, keyroute_string(is_name ? entry.pw_name : entry.pw_dir));
+  *out = kr_copy(mem, keyroute_string(is_name ? entry.pw_name : entry.pw_dir));
+  return *out != NULL ? 0 : KEYROUTE_E_NO_MEMORY;
 }
 
 /* Put a value in the place of the variable at `at`. Returns 1, or NO_MEMORY. */
@@ -259,7 +262,26 @@ static int put_in(const struct kr_property_set *set, char **text, size_t at, siz
   return 1;
 }
 
-/* Replace the first variable of *text. Returns 1 if it did, 0 if nothing is left to do. */
+/* Put the value of a name in the place of the variable at `at`. Returns 1 if there is one, 0 if
+ * not, or NO_MEMORY. */
+static int put_in_value(const struct kr_property_set *set, char **text, size_t at, size_t len,
+                        const char *name, size_t *budget)
+{
+  char *own;
+  int result = system_property(&own, set->mem, name);
+
+  if (result == 0) {
+    size_t index = find(set, name);
+    const char *value = own != NULL ? own : index < set->count ? set->entries[index]->raw : NULL;
+
+    result = value != NULL ? put_in(set, text, at, len, value, budget) : 0;
+  }
+  kr_free(set->mem, own);
+  return result;
+}
+
+/* Replace the first variable of *text. Returns 1 if it did, 0 if nothing is left to do, or
+ * NO_MEMORY. */
 static int replace_one(const struct kr_property_set *set, char **text, size_t *budget)
 {
   size_t at = 0;
@@ -272,12 +294,8 @@ static int replace_one(const struct kr_property_set *set, char **text, size_t *b
   if (name == NULL) {
     return KEYROUTE_E_NO_MEMORY;
   }
-  char *own = system_property(set->mem, name);
-  size_t index = find(set, name);
-  const char *value = own != NULL ? own : index < set->count ? set->entries[index]->raw : NULL;
-  int result = value != NULL ? put_in(set, text, at, len, value, budget) : 0;
+  int result = put_in_value(set, text, at, len, name, budget);
 
-  kr_free(set->mem, own);
   kr_free(set->mem, name);
   return result;
 }

@@ -548,6 +548,26 @@ START_TEST(test_options__every_failed_allocation_is_no_memory)
 }
 END_TEST
 
+START_TEST(test_options__user_name_is_replaced_or_memory_is_said_to_be_short)
+{
+  struct keyroute_options *scarce = NULL;
+  struct passwd *login = getpwuid(getuid());
+  int error = KEYROUTE_E_NO_MEMORY;
+
+  ck_assert_int_eq(keyroute_options_new(&scarce, &failing_allocator), 0);
+  for (long n = 1; error == KEYROUTE_E_NO_MEMORY; n++) {
+    ck_assert_int_lt(n, 100);
+    mem_fail(n);
+    error = keyroute_options_set(scarce, "x", "${user.name}", NULL);
+    mem_fail(0);
+  }
+
+  ck_assert_int_eq(error, 0);
+  ck_assert(login == NULL || strcmp(keyroute_options_get(scarce, "x"), login->pw_name) == 0);
+  keyroute_options_free(scarce);
+}
+END_TEST
+
 int main(void)
 {
   Suite *suite = suite_create("options");
@@ -585,6 +605,7 @@ int main(void)
   tcase_add_test(tests, test_options__environment_without_a_file_is_no_error);
   tcase_add_test(tests, test_options__arguments_that_are_missing_are_refused);
   tcase_add_test(tests, test_options__every_failed_allocation_is_no_memory);
+  tcase_add_test(tests, test_options__user_name_is_replaced_or_memory_is_said_to_be_short);
   suite_add_tcase(suite, tests);
   return run_suite(suite);
 }
