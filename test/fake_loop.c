@@ -23,6 +23,7 @@ struct kr_timer {
 };
 
 static int64_t now_us = 1000000000;
+static bool loop_inside = true;
 static struct kr_task *first_task;
 static struct kr_timer *timers; /* by time */
 
@@ -58,7 +59,12 @@ void kr_loop_post(struct kr_loop *loop, struct kr_task *task)
 bool kr_loop_inside(const struct kr_loop *loop)
 {
   (void)loop;
-  return true;
+  return loop_inside;
+}
+
+void fake_loop_set_inside(bool inside)
+{
+  loop_inside = inside;
 }
 
 void fake_loop_run(void)
@@ -127,6 +133,14 @@ void fake_clock_pass_ms(int64_t ms)
     fake_loop_run();
   }
   now_us = end_us;
+}
+
+int64_t fake_timer_next_ms(void)
+{
+  if (timers == NULL) {
+    return -1;
+  }
+  return timers->due_us > now_us ? (timers->due_us - now_us + 999) / 1000 : 0;
 }
 
 size_t fake_timer_count(void)

@@ -72,6 +72,7 @@ struct fault {
 
 struct fake_server {
   pthread_t thread;
+  bool runs; /* the thread: set once */
   pthread_mutex_t lock;
   pthread_cond_t changed; /* a count has changed */
   int wake[2];
@@ -396,7 +397,9 @@ static void remove_conn(struct fake_server *server, size_t index)
 {
   struct conn *conn = server->conns[index];
 
-  close(conn->fd);
+  if (conn->fd >= 0) {
+    close(conn->fd);
+  }
   free(conn->in);
   free(conn);
   server->conns[index] = server->conns[--server->conn_count];
@@ -868,13 +871,18 @@ static void run_input(struct fake_server *server, struct conn *conn)
   conn->in_len -= taken;
 }
 
+static void make_room(struct conn *conn, size_t len)
+{
+  if (conn->in_cap - conn->in_len < len) {
+    conn->in_cap += len;
+    conn->in = must(realloc(conn->in, conn->in_cap));
+  }
+}
+
 /* Read what is there. False = the client has gone. */
 static bool read_conn(struct fake_server *server, struct conn *conn)
 {
-  if (conn->in_cap - conn->in_len < 65536) {
-    conn->in_cap += 65536;
-    conn->in = must(realloc(conn->in, conn->in_cap));
-  }
+  make_room(conn, 65536);
   ssize_t len = recv(conn->fd, conn->in + conn->in_len, conn->in_cap - conn->in_len, MSG_DONTWAIT);
 
   if (len <= 0) {
@@ -886,6 +894,15 @@ static bool read_conn(struct fake_server *server, struct conn *conn)
 }
 
 /* ---- The thread ----------------------------------------------------------------------------- */
+
+static void add_conn(struct fake_server *server, struct conn *conn)
+{
+  conn->serial = server->next_serial++;
+  server->conns[server->conn_count++] = conn;
+  server->counts.connects++;
+  server->counts.connections = (unsigned)server->conn_count;
+  pthread_cond_broadcast(&server->changed);
+}
 
 static void accept_conn(struct fake_server *server)
 {
@@ -902,11 +919,7 @@ static void accept_conn(struct fake_server *server)
   struct conn *conn = must(calloc(1, sizeof(*conn)));
 
   conn->fd = fd;
-  conn->serial = server->next_serial++;
-  server->conns[server->conn_count++] = conn;
-  server->counts.connects++;
-  server->counts.connections = (unsigned)server->conn_count;
-  pthread_cond_broadcast(&server->changed);
+  add_conn(server, conn);
 }
 
 /* Fill in what to wait for: the pipe, the listener, then the connections. */
@@ -1003,13 +1016,13 @@ static int listen_on(int *port, int backlog)
   return fd;
 }
 
-struct fake_server *fake_server_start(int port)
+/* A server without a port. */
+static struct fake_server *make_server(void)
 {
   struct fake_server *server = must(calloc(1, sizeof(*server)));
   pthread_condattr_t monotonic;
 
-  server->port = port;
-  server->listener = listen_on(&server->port, 128);
+  server->listener = -1;
   server->catalog = fake_catalog_new();
   server->next_scanner = 1;
   must_work(pipe(server->wake) == 0);
@@ -1018,6 +1031,16 @@ struct fake_server *fake_server_start(int port)
   pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
   pthread_cond_init(&server->changed, &monotonic);
   pthread_condattr_destroy(&monotonic);
+  return server;
+}
+
+struct fake_server *fake_server_start(int port)
+{
+  struct fake_server *server = make_server();
+
+  server->port = port;
+  server->listener = listen_on(&server->port, 128);
+  server->runs = true;
   must_work(pthread_create(&server->thread, NULL, serve, server) == 0);
   return server;
 }
@@ -1095,7 +1118,9 @@ void fake_server_free(struct fake_server *server)
   server->ending = true;
   wake_up(server);
   pthread_mutex_unlock(&server->lock);
-  pthread_join(server->thread, NULL);
+  if (server->runs) {
+    pthread_join(server->thread, NULL);
+  }
   while (server->faults != NULL) {
     drop_fault(server);
   }
@@ -1256,6 +1281,79 @@ bool fake_server_wait_connects(struct fake_server *server, unsigned connects, in
 bool fake_server_wait_closed(struct fake_server *server, unsigned connections, int timeout_ms)
 {
   return wait_count(server, &server->counts.connections, connections, true, timeout_ms);
+}
+
+/* ---- Without a socket ----------------------------------------------------------------------- */
+
+struct fake_server *fake_server_new(void)
+{
+  struct fake_server *server = make_server();
+
+  server->next_serial = 1;
+  return server;
+}
+
+unsigned fake_server_accept(struct fake_server *server)
+{
+  struct conn *conn = must(calloc(1, sizeof(*conn)));
+
+  must_work(server->conn_count < MAX_CONNS);
+  conn->fd = -1;
+  add_conn(server, conn);
+  return conn->serial;
+}
+
+void fake_server_hang_up(struct fake_server *server, unsigned number)
+{
+  size_t index = find_conn(server, number);
+
+  if (index < server->conn_count) {
+    remove_conn(server, index);
+  }
+}
+
+/* The first answer to a connection, unlinked; NULL = none. */
+static struct answer *take_answer(struct fake_server *server, unsigned serial)
+{
+  struct answer **at = &server->answers;
+
+  while (*at != NULL && (*at)->serial != serial) {
+    at = &(*at)->next;
+  }
+  struct answer *answer = *at;
+
+  if (answer != NULL) {
+    *at = answer->next;
+  }
+  return answer;
+}
+
+struct keyroute_bytes fake_server_exchange(struct fake_server *server, unsigned number,
+                                           struct keyroute_bytes bytes, bool *closes)
+{
+  size_t index = find_conn(server, number);
+
+  if (index < server->conn_count && bytes.len > 0) {
+    struct conn *conn = server->conns[index];
+
+    make_room(conn, bytes.len);
+    memcpy(conn->in + conn->in_len, bytes.data, bytes.len);
+    conn->in_len += bytes.len;
+    run_input(server, conn);
+  }
+  struct answer *answer = take_answer(server, number);
+  struct keyroute_bytes out = {NULL, 0};
+
+  *closes = answer != NULL && answer->after != KEEP_OPEN;
+  if (*closes) {
+    fake_server_hang_up(server, number);
+  }
+  if (answer != NULL) {
+    out.len = answer->bytes.len;
+    out.data = answer->bytes.data != NULL ? answer->bytes.data : must(malloc(1));
+    free(answer);
+  }
+  return out;
 }
 
 /* ---- Ports where nobody answers ------------------------------------------------------------- */

@@ -146,6 +146,22 @@ struct fake_seen {
 
 struct fake_seen fake_server_last_scan(struct fake_server *server);
 
+/* ---- Without a socket ----------------------------------------------------------------------- */
+
+/* A server that nobody runs and no port leads to: bytes are handed in and answers taken out, all in
+ * the caller's thread. Delays mean nothing then. */
+struct fake_server *fake_server_new(void);
+
+/* A connection is made, which the number returned stands for, never 0; the client has gone. */
+unsigned fake_server_accept(struct fake_server *server);
+void fake_server_hang_up(struct fake_server *server, unsigned number);
+
+/* Bytes from the client. Returns one answer to them, an empty one where the connection is only to
+ * be closed; NULL data = none is left. Call it again, with no bytes, for the next one. The memory
+ * is the caller's, free() it. *closes  the connection is to be closed, and has gone here. */
+struct keyroute_bytes fake_server_exchange(struct fake_server *server, unsigned number,
+                                           struct keyroute_bytes bytes, bool *closes);
+
 /* ---- Ports where nobody answers ------------------------------------------------------------- */
 
 /* A port on 127.0.0.1 whose handshakes are never completed: its queue is full. */
