@@ -2,13 +2,15 @@
 # Runs every test, having installed what is missing. The last line is "N passed, N failed".
 #
 #   test/run.sh              everything
-#   test/run.sh unit         one part: unit, address, thread, hbase, valgrind, dist (several may be named)
+#   test/run.sh unit         one part: unit, address, thread, hbase, valgrind, fuzz, dist (several may be
+#                            named)
 #
 #   unit      the tests that need no cluster, as built by default
 #   address   the same under the address and undefined-behaviour sanitizers, and servers that die
 #   thread    the same under the thread sanitizer
 #   hbase     against real HBase 2.6.3 and 2.4.18 (Java, jars from the package registry)
 #   valgrind  the command under valgrind, on a real HBase
+#   fuzz      each fuzzer for ten seconds (test/fuzz/README.md)
 #   dist      make distcheck, and the library as an installed one: pkg-config, examples, C and C++
 #
 # Output of the programs goes to build*/test-logs; what failed is shown. A test that had to be skipped
@@ -21,7 +23,7 @@ trap 'trap - INT TERM; say "interrupted"; kill -TERM 0' INT TERM
 export srcdir=$top KEYROUTE_CLUSTER_DIR=$top/test/cluster
 
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(unit address thread hbase valgrind dist)
+[ ${#parts[@]} -gt 0 ] || parts=(unit address thread hbase valgrind fuzz dist)
 passed=0 failed=0 skipped=0
 say() { printf '%s\n' "$*"; }
 say_part() { printf '\n== %s\n' "$*"; }
@@ -177,6 +179,16 @@ part_valgrind() {
   say_part "the command under valgrind"
   build build --enable-werror
   run valgrind build test/valgrind_test.sh build
+}
+
+part_fuzz() {
+  local program name
+  say_part "fuzzers"
+  run "building the fuzzers" build-fuzz test/fuzz/run.sh 0
+  for program in $(make -s -C build-fuzz print-fuzzers || true); do
+    name=${program##*/fuzz_}
+    run "fuzz $name" build-fuzz test/fuzz/run.sh 10 "$name"
+  done
 }
 
 part_dist() {

@@ -1,0 +1,143 @@
+/*
+ * A connection in one thread.
+ *
+ *  1. Whoever waits for a latch runs the loop meanwhile, the clock going from timer to timer, until
+ *     it opens. A latch that nothing is left to open is a call that hangs.
+ *  2. What is deferred until readers have gone runs at the first moment at which it may: at once
+ *     where nobody reads, else at the end of the section. Whoever looks at it later looks at freed
+ *     memory.
+ *  3. Nothing here resolves names, so a worker has no work.
+ */
+#include "test/fake_loop.h"
+
+#include "lib/latch.h"
+#include "lib/rcu.h"
+#include "lib/worker.h"
+#include "test/fuzz/fuzz.h"
+#include "test/fuzz/one_thread.h"
+
+#include <stdlib.h>
+
+/* By the clock that stands still. */
+enum { PATIENCE_MS = 100000 };
+
+/* ---- Latches -------------------------------------------------------------------------------- */
+
+void one_thread_pass_ms(int64_t ms)
+{
+  fake_loop_set_inside(true);
+  fake_clock_pass_ms(ms);
+  fake_loop_set_inside(false);
+}
+
+static const struct kr_latch *awaited;
+
+static bool awaited_is_open(void)
+{
+  return awaited->is_open;
+}
+
+void kr_latch_open(struct kr_latch *latch)
+{
+  FUZZ_CHECK(!latch->is_open);
+  latch->is_open = true;
+}
+
+void one_thread_run_until(bool (*is_so)(void))
+{
+  int64_t waited_ms = 0;
+
+  one_thread_pass_ms(0);
+  while (!is_so()) {
+    int64_t next_ms = fake_timer_next_ms();
+
+    FUZZ_CHECK(next_ms >= 0);
+    waited_ms += next_ms;
+    FUZZ_CHECK(waited_ms < PATIENCE_MS);
+    one_thread_pass_ms(next_ms);
+  }
+}
+
+void kr_latch_await(struct kr_latch *latch)
+{
+  awaited = latch;
+  one_thread_run_until(awaited_is_open);
+}
+
+/* ---- Readers -------------------------------------------------------------------------------- */
+
+static unsigned readers;
+static struct kr_rcu_head *deferred; /* linked through room[0] */
+
+static void run_deferred(void)
+{
+  while (deferred != NULL) {
+    struct kr_rcu_head *head = deferred;
+
+    deferred = head->room[0];
+    head->fn(head);
+  }
+}
+
+void kr_rcu_read_begin(void)
+{
+  readers++;
+}
+
+void kr_rcu_read_end(void)
+{
+  FUZZ_CHECK(readers > 0);
+  if (--readers == 0) {
+    run_deferred();
+  }
+}
+
+bool kr_rcu_reading(void)
+{
+  return readers > 0;
+}
+
+void kr_rcu_defer(struct kr_rcu_head *head, void (*fn)(struct kr_rcu_head *head))
+{
+  head->fn = fn;
+  if (readers == 0) {
+    fn(head);
+    return;
+  }
+  head->room[0] = deferred;
+  deferred = head;
+}
+
+void kr_rcu_barrier(void)
+{
+  FUZZ_CHECK(readers == 0);
+}
+
+/* ---- Workers -------------------------------------------------------------------------------- */
+
+struct kr_worker {
+  struct kr_loop *loop;
+};
+
+int kr_worker_new(struct kr_worker **out, struct kr_loop *loop)
+{
+  struct kr_worker *worker = malloc(sizeof(*worker));
+
+  FUZZ_CHECK(worker != NULL);
+  worker->loop = loop;
+  *out = worker;
+  return 0;
+}
+
+void kr_worker_submit(struct kr_worker *worker, struct kr_job *job)
+{
+  (void)worker;
+  FUZZ_CHECK(job == NULL);
+}
+
+bool kr_worker_close(struct kr_worker *worker, int64_t bound_ms)
+{
+  (void)bound_ms;
+  free(worker);
+  return true;
+}

@@ -1,0 +1,430 @@
+/*
+ * Writes the seeds of the fuzzers: inputs that are good, so that a fuzzer begins where the code
+ * believes what it reads. "seeds FOLDER" makes FOLDER/NAME/seed-... for each subject.
+ *
+ * Values come from the tests' own encoders: rows and regioninfo from fake_catalog.c, replies from
+ * fake_server.c, znodes from protobuf-c.
+ */
+#include "lib/proto/hbase.pb-c.h"
+#include "test/fake_catalog.h"
+#include "test/fake_server.h"
+#include "test/fuzz/fuzz.h"
+#include "test/fuzz/subjects.h"
+
+#include "lib/bytes.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char *folder;
+static struct kr_mem *mem;
+
+static void write_seed(const char *subject, const char *name, const struct kr_buf *bytes)
+{
+  char path[1024];
+
+  snprintf(path, sizeof(path), "%s/%s/seed-%s", folder, subject, name);
+  FILE *file = fopen(path, "wb");
+
+  FUZZ_CHECK(file != NULL && !bytes->failed);
+  FUZZ_CHECK(fwrite(bytes->data, 1, bytes->len, file) == bytes->len);
+  FUZZ_CHECK(fclose(file) == 0);
+}
+
+/* A first byte, mostly "no allocation fails", and bytes. */
+static void write_bytes(const char *subject, const char *name, struct keyroute_bytes bytes)
+{
+  struct kr_buf seed;
+
+  kr_buf_init(&seed, mem);
+  kr_buf_u8(&seed, 0);
+  kr_buf_bytes(&seed, bytes);
+  write_seed(subject, name, &seed);
+  kr_buf_clear(&seed);
+}
+
+static void write_text(const char *subject, const char *name, const char *text)
+{
+  write_bytes(subject, name, keyroute_string(text));
+}
+
+static void make_folders(void)
+{
+  static const char *const names[] = {
+#define NAME(name) #name,
+      FUZZ_SUBJECTS(NAME)
+#undef NAME
+  };
+  char path[1024];
+
+  FUZZ_CHECK(mkdir(folder, 0777) == 0 || errno == EEXIST);
+  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+    FUZZ_CHECK(mkdir(path, 0777) == 0 || errno == EEXIST);
+  }
+}
+
+/* ---- Regions and rows ----------------------------------------------------------------------- */
+
+static const struct fake_region regions[] = {
+    {.table = "t",
+     .start = {"", 0},
+     .end = {"g", 1},
+     .id = 1600000000001,
+     .host = "rs1.example",
+     .port = 16020,
+     .start_code = 1600000000000,
+     .seqnum = 12},
+    {.table = "ns:t",
+     .start = {"a,\0\xff", 4},
+     .end = {"", 0},
+     .id = 1600000000002,
+     .host = "2001:db8::1",
+     .port = 16020,
+     .start_code = 1600000000000,
+     .seqnum = 3,
+     .replicas = 3},
+    {.table = "t",
+     .start = {"g", 1},
+     .end = {"p", 1},
+     .id = 1600000000003,
+     .offline = true,
+     .split = true},
+};
+enum { REGIONS = sizeof(regions) / sizeof(regions[0]) };
+
+static void write_cell(struct kr_buf *out, const struct fake_row *row, const struct fake_cell *cell)
+{
+  uint32_t key_len = (uint32_t)(12 + row->key_len + strlen(cell->family) + strlen(cell->qualifier));
+
+  kr_buf_u32(out, 8 + key_len + (uint32_t)cell->value_len);
+  kr_buf_u32(out, key_len);
+  kr_buf_u32(out, (uint32_t)cell->value_len);
+  kr_buf_u8(out, (uint8_t)(row->key_len >> 8));
+  kr_buf_u8(out, (uint8_t)row->key_len);
+  kr_buf_bytes(out, kr_bytes(row->key, row->key_len));
+  kr_buf_u8(out, (uint8_t)strlen(cell->family));
+  kr_buf_text(out, cell->family);
+  kr_buf_text(out, cell->qualifier);
+  kr_buf_u32(out, (uint32_t)((uint64_t)cell->timestamp >> 32));
+  kr_buf_u32(out, (uint32_t)cell->timestamp);
+  kr_buf_u8(out, 4);
+  kr_buf_bytes(out, kr_bytes(cell->value, cell->value_len));
+}
+
+static void write_row(const char *name, uint8_t table, const struct fake_row *row)
+{
+  struct kr_buf seed;
+
+  kr_buf_init(&seed, mem);
+  kr_buf_u8(&seed, 0);
+  kr_buf_u8(&seed, table);
+  for (size_t i = 0; i < row->cell_count; i++) {
+    write_cell(&seed, row, &row->cells[i]);
+    if (strcmp(row->cells[i].qualifier, "regioninfo") == 0) {
+      write_bytes("region", name, kr_bytes(row->cells[i].value, row->cells[i].value_len));
+    }
+  }
+  write_seed("catalog", name, &seed);
+  write_bytes("cell", name, kr_bytes(seed.data + 2, seed.len - 2));
+  write_bytes("region_name", name, kr_bytes(row->key, row->key_len));
+  write_bytes("escape", name, kr_bytes(row->key, row->key_len));
+  kr_buf_clear(&seed);
+}
+
+static void write_rows(void)
+{
+  struct fake_catalog *catalog = fake_catalog_new();
+
+  for (size_t i = 0; i < REGIONS; i++) {
+    const struct fake_row *row;
+    struct fake_scan scan = {.family = "info", .limit = 1};
+    bool more;
+    char name[16];
+
+    fake_catalog_clear(catalog);
+    fake_catalog_put_region(catalog, &regions[i]);
+    FUZZ_CHECK(fake_catalog_scan(catalog, &scan, &row, &more) == 1);
+    snprintf(name, sizeof(name), "region%zu", i);
+    write_row(name, strncmp(regions[i].table, "ns", 2) == 0, row);
+  }
+  fake_catalog_free(catalog);
+  write_text("region_name", "meta", "hbase:meta,,1");
+  write_text("region_name", "old", "t,row,1234567890");
+}
+
+/* ---- Replies -------------------------------------------------------------------------------- */
+
+static void write_framed(struct kr_buf *out, const struct kr_buf *inner)
+{
+  kr_buf_u32(out, (uint32_t)inner->len);
+  kr_buf_bytes(out, kr_buf_view(inner));
+}
+
+static void write_message(struct kr_buf *out, const ProtobufCMessage *message, bool delimited)
+{
+  size_t len = protobuf_c_message_get_packed_size(message);
+
+  if (delimited) {
+    kr_buf_varint(out, len);
+  }
+  protobuf_c_message_pack(message, kr_buf_extend(out, len));
+}
+
+/* What a client opens a connection with. */
+static void write_hello(struct kr_buf *out)
+{
+  Kr__Pb__ConnectionHeader header = KR__PB__CONNECTION_HEADER__INIT;
+  struct kr_buf inner;
+
+  header.cell_block_codec_class = (char *)"KeyValueCodec";
+  kr_buf_init(&inner, mem);
+  write_message(&inner, &header.base, false);
+  kr_buf_bytes(out, kr_bytes("HBas\0\x50", 6));
+  write_framed(out, &inner);
+  kr_buf_clear(&inner);
+}
+
+/* A scan of all of meta. */
+static void write_request(struct kr_buf *out)
+{
+  Kr__Pb__RequestHeader header = KR__PB__REQUEST_HEADER__INIT;
+  Kr__Pb__ScanRequest request = KR__PB__SCAN_REQUEST__INIT;
+  Kr__Pb__RegionSpecifier region = KR__PB__REGION_SPECIFIER__INIT;
+  Kr__Pb__Scan scan = KR__PB__SCAN__INIT;
+  Kr__Pb__Column column = KR__PB__COLUMN__INIT;
+  Kr__Pb__Column *columns[] = {&column};
+  struct kr_buf inner;
+
+  header.has_call_id = header.has_request_param = header.request_param = true;
+  header.call_id = 1;
+  header.method_name = (char *)"Scan";
+  region.has_type = region.has_value = true;
+  region.type = KR__PB__REGION_SPECIFIER__REGION_SPECIFIER_TYPE__REGION_NAME;
+  region.value = (ProtobufCBinaryData){13, (uint8_t *)"hbase:meta,,1"};
+  column.has_family = true;
+  column.family = (ProtobufCBinaryData){4, (uint8_t *)"info"};
+  scan.n_column = 1;
+  scan.column = columns;
+  request.region = &region;
+  request.scan = &scan;
+  request.has_number_of_rows = request.has_close_scanner = request.close_scanner = true;
+  request.number_of_rows = 10;
+  kr_buf_init(&inner, mem);
+  write_message(&inner, &header.base, true);
+  write_message(&inner, &request.base, true);
+  write_framed(out, &inner);
+  kr_buf_clear(&inner);
+}
+
+/* The result and the cells of a reply, as fuzz_scan.c wants them. */
+static void write_scan(const char *name, struct keyroute_bytes frame)
+{
+  struct kr_reader reader = kr_reader(frame);
+  struct kr_buf seed;
+
+  kr_read_u32(&reader);
+  kr_read_bytes(&reader, kr_read_varint(&reader));
+  struct keyroute_bytes body = kr_read_bytes(&reader, kr_read_varint(&reader));
+
+  if (reader.bad) {
+    return; /* an exception has neither */
+  }
+  kr_buf_init(&seed, mem);
+  kr_buf_u8(&seed, 0);
+  kr_buf_u8(&seed, 9);
+  kr_buf_u8(&seed, (uint8_t)(body.len >> 8));
+  kr_buf_u8(&seed, (uint8_t)body.len);
+  kr_buf_bytes(&seed, body);
+  kr_buf_bytes(&seed, kr_read_bytes(&reader, kr_reader_left(&reader)));
+  write_seed("scan", name, &seed);
+  kr_buf_clear(&seed);
+}
+
+/* One reply to a scan, by a server that misbehaves in one way. */
+static void write_reply(const char *name, enum fake_encoding encoding, enum fake_what what)
+{
+  struct fake_server *server = fake_server_new();
+  unsigned number = fake_server_accept(server);
+  struct fake_fault fault = {
+      .what = what,
+      .rows = 1,
+      .class_name = "org.apache.hadoop.hbase.NotServingRegionException",
+      .text = "hbase:meta,,1 is not online on rs1.example,16020,1600000000000",
+  };
+  struct kr_buf in;
+  bool closes;
+
+  kr_buf_init(&in, mem);
+  write_hello(&in);
+  write_request(&in);
+  for (size_t i = 0; i < REGIONS; i++) {
+    fake_server_put_region(server, &regions[i]);
+  }
+  fake_server_set_encoding(server, encoding);
+  fake_server_fault(server, &fault);
+  struct keyroute_bytes frame = fake_server_exchange(server, number, kr_buf_view(&in), &closes);
+
+  FUZZ_CHECK(frame.data != NULL);
+  write_bytes("rpc", name, frame);
+  if (what != FAKE_EXCEPTION && what != FAKE_FATAL) {
+    write_scan(name, frame);
+  }
+  free((void *)(uintptr_t)frame.data);
+  kr_buf_clear(&in);
+  fake_server_free(server);
+}
+
+static void write_replies(void)
+{
+  write_reply("block", FAKE_CELL_BLOCK, FAKE_ANSWER);
+  write_reply("packed", FAKE_CELL_BLOCK_PACKED, FAKE_ANSWER);
+  write_reply("inline", FAKE_INLINE, FAKE_ANSWER);
+  write_reply("heartbeat", FAKE_CELL_BLOCK, FAKE_HEARTBEAT);
+  write_reply("early-stop", FAKE_INLINE, FAKE_EARLY_STOP);
+  write_reply("exception", FAKE_CELL_BLOCK, FAKE_EXCEPTION);
+  write_reply("fatal", FAKE_CELL_BLOCK, FAKE_FATAL);
+}
+
+/* ---- The root ------------------------------------------------------------------------------- */
+
+static void write_znode(const char *name, const char *host, bool header)
+{
+  Kr__Pb__MetaRegionServer message = KR__PB__META_REGION_SERVER__INIT;
+  Kr__Pb__ServerName server = KR__PB__SERVER_NAME__INIT;
+  struct kr_buf seed;
+
+  server.host_name = (char *)(uintptr_t)host;
+  server.has_port = server.has_start_code = true;
+  server.port = 16020;
+  server.start_code = 1600000000000;
+  message.server = &server;
+  message.has_state = true;
+  message.state = KR__PB__META_REGION_SERVER__STATE__OPEN;
+  kr_buf_init(&seed, mem);
+  kr_buf_u8(&seed, 0);
+  if (header) {
+    kr_buf_bytes(&seed, kr_bytes("\xff\0\0\0\x11master:16000:1234", 5 + 17));
+  }
+  kr_buf_text(&seed, "PBUF");
+  write_message(&seed, &message.base, false);
+  write_seed("znode", name, &seed);
+  kr_buf_clear(&seed);
+}
+
+static void write_roots(void)
+{
+  write_znode("header", "rs1.example", true);
+  write_znode("bare", "2001:db8::1", false);
+  write_text("znode", "text", "rs1.example:16020:1600000000000");
+  write_text("znode", "address", "[2001:db8::1]:16020");
+}
+
+/* ---- Texts ---------------------------------------------------------------------------------- */
+
+static void write_exception(const char *name, const char *class_name, const char *text)
+{
+  struct kr_buf seed;
+
+  kr_buf_init(&seed, mem);
+  kr_buf_u8(&seed, 0);
+  kr_buf_u8(&seed, (uint8_t)strlen(class_name));
+  kr_buf_text(&seed, class_name);
+  kr_buf_text(&seed, text);
+  write_seed("exception", name, &seed);
+  kr_buf_clear(&seed);
+}
+
+static void write_exceptions(void)
+{
+  write_exception("throttled", "org.apache.hadoop.hbase.quotas.RpcThrottlingException",
+                  "org.apache.hadoop.hbase.quotas.RpcThrottlingException: number of requests "
+                  "exceeded - wait 1mins, 3sec, 20ms\n\tat org.apache...");
+  write_exception("old-throttled", "org.apache.hadoop.hbase.quotas.ThrottlingException",
+                  "number of requests exceeded - wait 0.50sec");
+  write_exception("moved", "org.apache.hadoop.hbase.exceptions.RegionMovedException",
+                  "Region moved to: hostname=rs2.example port=16020 startCode=1600000000000. As "
+                  "of locationSeqNum=12.\n");
+  write_exception("nested", "org.apache.hadoop.hbase.ipc.RpcServer$CallQueueTooBigException",
+                  "Call queue is full");
+  write_exception("unknown", "java.lang.Error", "\xff\x01");
+}
+
+static void write_texts(void)
+{
+  write_text("site_xml", "plain",
+             "<?xml version=\"1.0\"?>\n<configuration>\n <property>\n  "
+             "<name>hbase.zookeeper.quorum</name>\n  <value>a.example,b.example:2182</value>\n "
+             "</property>\n <property name=\"hbase.client.pause\" value=\"100\" final=\"true\"/>\n"
+             "</configuration>\n");
+  write_text("site_xml", "variables",
+             "<configuration><property><name>dir</name><value>${user.name}/${x}</value>"
+             "</property><property><name>x</name><value><![CDATA[1]]></value><final>true</final>"
+             "</property><property><name>zookeeper.znode.parent</name><value>/${x}</value>"
+             "</property></configuration>");
+  write_text("property", "numbers",
+             "hbase.client.pause=0x10\nhbase.client.retries.number= 15 \nhbase.rpc.timeout=60000\n"
+             "keyroute.deadline.ms=1000\n");
+  write_text("property", "variables",
+             "a=${b}${b}\nb=${c}\nc=1\nkeyroute.user=${user.name}-${a}\nloop=${loop}\n"
+             "zookeeper.znode.parent=/${a}/\n");
+  write_text("property", "names",
+             "hbase.zookeeper.quorum=a,b:1,[::1]:2/c\nkeyroute.registry=static\n"
+             "keyroute.registry.static.root=h:1:2\nkeyroute.layout=meta\n");
+  write_text("connect_string", "list", "a.example:2181,b.example, [::1]:2182/prod/hbase");
+  write_text("connect_string", "scoped", "[fe80::1%eth0],h_1/");
+  write_text("escape", "text", "a\\x00b\\xFF\\x5C");
+  write_text("table_name", "plain", "ns:t_1-2.3");
+  write_text("table_name", "default", "default:t");
+  write_text("table_name", "letters", "\xc3\xa9\xe2\x82\xac:x");
+}
+
+/* ---- Runs of a server ----------------------------------------------------------------------- */
+
+/* Two bytes of memory, the set-up, the number of steps, the steps, the network. */
+static void write_run(const char *name, struct keyroute_bytes bytes)
+{
+  struct kr_buf seed;
+
+  kr_buf_init(&seed, mem);
+  kr_buf_u8(&seed, 0);
+  kr_buf_u8(&seed, 0);
+  kr_buf_bytes(&seed, bytes);
+  write_seed("server", name, &seed);
+  kr_buf_clear(&seed);
+}
+
+#define RUN(name, bytes) write_run(name, kr_bytes(bytes, sizeof(bytes) - 1))
+
+static void write_runs(void)
+{
+  RUN("found", "\x00\x03\x42\x03\x41\x00\x44\x03");
+  RUN("inline-beside", "\x08\x05\x02\x00\x04\x04\x05\x08\x0a\x60\x41\x01");
+  RUN("holed", "\x01\x04\x41\x03\x42\x00\x47\x04\x51\x03");
+  RUN("split", "\x02\x04\x42\x03\x44\x00\x45\x03\x06\x08");
+  RUN("overlapping", "\x07\x04\x42\x03\x44\x00\x45\x03\x06\x80");
+  RUN("cancel-clear-peek", "\x00\x06\x42\x00\x61\x00\x80\x00\xc2\x00\x81\x01\x42\x00");
+  RUN("odd-cell", "\x00\x02\xe2\x01\x42\x00\x04:xyz\x00");
+  RUN("exception", "\x00\x01\x42\x03\x00\x00\x0e\x00\x01\x03\x20number exceeded - wait 0.50sec");
+  RUN("pieces", "\x00\x02\x42\x03\x44\x00\x00\x00\x90");
+  RUN("close-early", "\x80\x03\x02\x00\x04\x00\x06\x00\x06");
+}
+
+int main(int argc, char **argv)
+{
+  FUZZ_CHECK(argc == 2);
+  folder = argv[1];
+  mem = kr_mem_new(NULL);
+  make_folders();
+  write_rows();
+  write_replies();
+  write_roots();
+  write_exceptions();
+  write_texts();
+  write_runs();
+  kr_mem_release(mem);
+  return EXIT_SUCCESS;
+}

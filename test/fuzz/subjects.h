@@ -1,0 +1,21 @@
+#ifndef FUZZ_SUBJECTS_H
+#define FUZZ_SUBJECTS_H
+
+/* Every subject: X(name). The file of one is fuzz_NAME.c, its corpus is corpus/NAME. */
+#define FUZZ_SUBJECTS(X)                                                                           \
+  X(catalog)                                                                                       \
+  X(cell)                                                                                          \
+  X(connect_string)                                                                                \
+  X(escape)                                                                                        \
+  X(exception)                                                                                     \
+  X(property)                                                                                      \
+  X(region)                                                                                        \
+  X(region_name)                                                                                   \
+  X(rpc)                                                                                           \
+  X(scan)                                                                                          \
+  X(server)                                                                                        \
+  X(site_xml)                                                                                      \
+  X(table_name)                                                                                    \
+  X(znode)
+
+#endif
