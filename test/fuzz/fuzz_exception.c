@@ -6,6 +6,20 @@
 
 #include <stdlib.h>
 
+/* Where the text says that the region is. */
+static void check_moved(const char *text)
+{
+  struct kr_moved moved = {.seqnum = -99};
+
+  if (kr_exception_moved(&moved, text)) {
+    fuzz_check_inside(moved.host, keyroute_string(text));
+    FUZZ_CHECK(moved.host.len > 0 && moved.host.len <= KR_HOST_MAX && moved.port > 0);
+    FUZZ_CHECK(moved.start_code >= 0 && moved.seqnum >= -1);
+  } else {
+    FUZZ_CHECK(moved.seqnum == -99);
+  }
+}
+
 int FUZZ_ENTRY(exception)(const uint8_t *data, size_t len)
 {
   struct fuzz_input input = fuzz_input(data, len);
@@ -27,6 +41,8 @@ int FUZZ_ENTRY(exception)(const uint8_t *data, size_t len)
   FUZZ_CHECK(failure.wait_ms <= 24 * 3600 * 1000);
   FUZZ_CHECK(failure.wait_ms == 0 || failure.code == KEYROUTE_E_OVERLOADED);
   FUZZ_CHECK(failure.server[0] == '\0');
+  FUZZ_CHECK(keyroute_fault_kind(kr_exception_fault(class_name)) != KEYROUTE_KIND_NONE);
+  check_moved(text);
   free(class_name);
   free(text);
   return 0;

@@ -281,25 +281,31 @@ static void send_answer(struct kr_socket *socket, const struct answer *answer, u
   }
 }
 
+static const char *const classes[] = {
+    "org.apache.hadoop.hbase.NotServingRegionException",
+    "org.apache.hadoop.hbase.exceptions.RegionMovedException",
+    "org.apache.hadoop.hbase.CallQueueTooBigException",
+    "org.apache.hadoop.hbase.quotas.RpcThrottlingException",
+    "org.apache.hadoop.hbase.regionserver.RegionServerStoppedException",
+    "org.apache.hadoop.hbase.security.AccessDeniedException",
+    "org.apache.hadoop.hbase.DoNotRetryIOException",
+    "org.apache.hadoop.hbase.TableNotFoundException",
+    "java.io.IOException",
+};
+
+static const char *class_name(void)
+{
+  return classes[fuzz_u8(&script) % (sizeof(classes) / sizeof(classes[0]))];
+}
+
 /* The server itself misbehaves. */
 static void add_fault(void)
 {
-  static const char *const classes[] = {
-      "org.apache.hadoop.hbase.NotServingRegionException",
-      "org.apache.hadoop.hbase.exceptions.RegionMovedException",
-      "org.apache.hadoop.hbase.CallQueueTooBigException",
-      "org.apache.hadoop.hbase.quotas.RpcThrottlingException",
-      "org.apache.hadoop.hbase.regionserver.RegionServerStoppedException",
-      "org.apache.hadoop.hbase.security.AccessDeniedException",
-      "org.apache.hadoop.hbase.DoNotRetryIOException",
-      "org.apache.hadoop.hbase.TableNotFoundException",
-      "java.io.IOException",
-  };
   unsigned flags = fuzz_u8(&script);
   struct fake_fault fault = {
       .what = (enum fake_what)(fuzz_u8(&script) % (FAKE_NO_LIMIT + 1)),
       .times = 1 + (int)(flags >> 6),
-      .class_name = classes[fuzz_u8(&script) % (sizeof(classes) / sizeof(classes[0]))],
+      .class_name = class_name(),
       .do_not_retry = (flags & 1) != 0,
       .overloaded = (flags & 2) != 0,
       .rows = flags >> 2 & 3,
@@ -379,7 +385,7 @@ struct asked {
   uint64_t number;
   unsigned done;
   bool cancelled;
-  bool again; /* its callback asks once more */
+  bool again; /* its answer is reported, and its callback asks once more */
 };
 
 static struct asked calls[CALLS_MAX];
@@ -482,6 +488,20 @@ static void check_result(const struct asked *asked, int error,
   check_trace(detail->trace);
 }
 
+/* The application tells what it met at the server it was sent to. */
+static void report(struct keyroute_location *location)
+{
+  const char *name = class_name();
+  char *text = fuzz_text(literal());
+  enum keyroute_fault fault = KEYROUTE_FAULT_NOT_SERVING;
+  int error = keyroute_report_exception(&fault, conn, location, name, text, 0);
+
+  FUZZ_CHECK(error == 0 || error == KEYROUTE_E_INVALID_ARGUMENT ||
+             (error == KEYROUTE_E_NO_MEMORY && mem_has_failed()) ||
+             (error == KEYROUTE_E_CLOSED && closing));
+  free(text);
+}
+
 static void call_ended(void *payload, int error, struct keyroute_location *location,
                        const struct keyroute_detail *detail)
 {
@@ -491,6 +511,10 @@ static void call_ended(void *payload, int error, struct keyroute_location *locat
   check_result(asked, error, location, detail);
   if (asked->again) {
     asked->again = false;
+    if (location != NULL) {
+      pristine = false;
+      report(location);
+    }
     start_call(asked);
   }
 }
@@ -528,6 +552,10 @@ static void locate_now(struct asked *asked)
   error = keyroute_locate(&location, conn, asked->table, kr_bytes(asked->row, asked->row_len),
                           &asked->call, &detail);
   check_result(asked, error, location, &detail);
+  if (location != NULL && asked->again) {
+    pristine = false;
+    report(location);
+  }
   keyroute_location_release(location);
   keyroute_detail_clear(&detail);
 }
