@@ -21,4 +21,13 @@ void kr_rcu_defer(struct kr_rcu_head *head, void (*fn)(struct kr_rcu_head *head)
  * loop. */
 void kr_rcu_barrier(void);
 
+/* Around a fork, in the thread that forks. */
+void kr_rcu_before_fork(void);
+void kr_rcu_after_fork_in_parent(void);
+void kr_rcu_after_fork_in_child(void);
+
+/* False in a child that was forked inside a read section: nothing is deferred there any more, and
+ * only the thread that forked may read. */
+bool kr_rcu_usable(void);
+
 #endif

@@ -12,6 +12,8 @@
  *  3. What ends a line, newlines and blanks, is cut off; other bytes that do not print are escaped.
  *  4. Never at a level above WARNING: what matters comes back as an error of the call.
  *
+ *  5. A forked child has none of its parent's handles: all slots are free there.
+ *
  * Process-wide by nature; the lock is held for a look-up only.  Source: zookeeper.h,
  * log_callback_fn
  */
@@ -108,4 +110,17 @@ void kr_zk_log_release(int slot)
   slots[slot] = NULL;
   pthread_mutex_unlock(&lock);
   kr_zk_gate_release(gate);
+}
+
+void kr_zk_log_before_fork(void)
+{
+  pthread_mutex_lock(&lock);
+}
+
+void kr_zk_log_after_fork(bool in_child)
+{
+  if (in_child) {
+    memset(slots, 0, sizeof(slots)); /* the gates' own locks may be held: their counts stay */
+  }
+  pthread_mutex_unlock(&lock);
 }

@@ -11,4 +11,8 @@ typedef void (*kr_zk_log_cb)(const char *line);
 kr_zk_log_cb kr_zk_log_take(struct kr_zk_gate *gate, int *slot);
 void kr_zk_log_release(int slot);
 
+/* Around a fork, in the thread that forks. */
+void kr_zk_log_before_fork(void);
+void kr_zk_log_after_fork(bool in_child);
+
 #endif
