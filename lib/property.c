@@ -331,6 +331,14 @@ static const struct kr_property properties[KR_PROPERTY_COUNT] = {
          .max = 1073741824,
          .fallback = "67108864",
          .reason = "A longer reply is not believed: a scan of the catalog answers some kilobytes."},
+    [KR_PROPERTY_SERVER_QUEUE_MAX] =
+        {.name = "keyroute.server.queue.max.bytes",
+         .unit = "bytes",
+         .min = 65536,
+         .max = 1073741824,
+         .fallback = "16777216",
+         .reason = "Bytes of requests that wait to be sent to one server; a request beyond is "
+                   "OVERLOADED at once, as the server takes in less than it is asked."},
     [KR_PROPERTY_AUTHENTICATION] =
         {.name = "hbase.security.authentication",
          .fallback = "simple",

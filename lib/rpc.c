@@ -22,7 +22,11 @@
  *     ended by the connect timeout.
  *  6. What a frame claims to hold allocates nothing: the buffer grows with the bytes that have
  *     come. It holds at most one frame of max_frame_len and one read.
- *  7. While frames are being taken from a connection's buffer (`reading`) it is not freed.
+ *  7. A server that takes in less than it is asked must not fill the memory: what waits to be sent
+ *     to it, here while connecting and in the socket afterwards, is bounded. A request beyond fails
+ *     from a timer of no length, as a local failure that speaks against nobody; one alone is sent
+ *     whatever its length.
+ *  8. While frames are being taken from a connection's buffer (`reading`) it is not freed.
  *
  * Lists serve where hashes might be expected: a request's number is looked up from the oldest on,
  * and servers answer nearly in order; connections are as few as servers that hold a catalog.
@@ -62,7 +66,8 @@ struct conn {
   struct kr_timer *idle;           /* NULL = not idle */
   struct kr_buf in;
   uint32_t next_id;
-  int64_t heard_us; /* when the last byte came */
+  int64_t heard_us;  /* when the last byte came */
+  size_t unsent_len; /* of its requests' frames, while it is not open */
   int port;
   bool open; /* the hello has been sent */
   bool retired;
@@ -109,6 +114,7 @@ static struct kr_rpc_request *find_request(struct conn *conn, uint32_t id)
 static void remove_request(struct kr_rpc_request *request)
 {
   DL_DELETE(request->conn->requests, request);
+  request->conn->unsent_len -= request->unsent.len;
   kr_timer_stop(request->timer);
   kr_buf_clear(&request->unsent);
   kr_free(request->conn->rpc->mem, request);
@@ -318,9 +324,11 @@ static void conn_received(void *arg, struct keyroute_bytes bytes)
 static int send_request(struct kr_rpc_request *request, struct kr_buf *frame)
 {
   struct conn *conn = request->conn;
+  size_t len = frame->len;
   int error = kr_socket_write(conn->socket, frame);
 
   if (error == 0) {
+    conn->unsent_len -= len;
     request->sent_us = kr_clock_us();
     kr_stats_add(conn->rpc->stats, KR_COUNT_RPCS, 1);
   }
@@ -349,7 +357,9 @@ static void conn_opened(void *arg)
   conn->heard_us = kr_clock_us();
   kr_log_line(&conn->rpc->settings->log, KEYROUTE_LOG_DEBUG, "connected to %s", conn->server);
   for (struct kr_rpc_request *at = conn->requests; at != NULL && error == 0; at = at->next) {
-    error = send_request(at, &at->unsent);
+    if (at->unsent.len > 0) { /* else it was refused */
+      error = send_request(at, &at->unsent);
+    }
   }
   if (error != 0) {
     end_conn_no_memory(conn);
@@ -432,6 +442,50 @@ static void request_timed_out(void *arg)
   cb(arg, &failure, NULL);
 }
 
+/* ---- Requests beyond the bound (invariant 7) ---- */
+
+static size_t waiting_len(const struct conn *conn)
+{
+  return conn->open ? kr_socket_waiting(conn->socket) : conn->unsent_len;
+}
+
+static void request_refused(void *arg)
+{
+  struct kr_rpc_request *request = arg;
+  struct conn *conn = request->conn;
+  struct kr_failure failure;
+  kr_rpc_cb cb = request->cb;
+
+  request->timer = NULL;
+  arg = request->arg;
+  kr_fail(&failure, KEYROUTE_E_OVERLOADED,
+          "more than %zu bytes wait to be sent (keyroute.server.queue.max.bytes)",
+          conn->rpc->settings->max_queue_len);
+  name_server(&failure, conn);
+  remove_request(request);
+  rest_conn(conn);
+  cb(arg, &failure, NULL);
+}
+
+/* May the frame just written join those that wait? If not, the request is as good as refused. */
+static bool has_room(const struct kr_rpc_request *request)
+{
+  const struct conn *conn = request->conn;
+  size_t waiting = waiting_len(conn);
+
+  return waiting == 0 || waiting + request->unsent.len <= conn->rpc->settings->max_queue_len;
+}
+
+static int refuse_request(struct kr_rpc_request *request)
+{
+  struct kr_rpc *rpc = request->conn->rpc;
+
+  kr_buf_clear(&request->unsent);
+  kr_stats_add(rpc->stats, KR_COUNT_REFUSED, 1);
+  request->timer = kr_timer_start(rpc->loop, 0, request_refused, request);
+  return request->timer != NULL ? 0 : KEYROUTE_E_NO_MEMORY;
+}
+
 /* Number a request, write its frame, and send it if the connection is open. */
 static int prepare_request(struct kr_rpc_request *request, const struct kr_rpc_call *call)
 {
@@ -442,8 +496,13 @@ static int prepare_request(struct kr_rpc_request *request, const struct kr_rpc_c
   conn->retired = conn->retired || request->id >= LAST_ID;
   rpc->codec->request(&request->unsent, request->id, call);
   if (request->unsent.failed) {
+    kr_buf_clear(&request->unsent);
     return KEYROUTE_E_NO_MEMORY;
   }
+  if (!has_room(request)) {
+    return refuse_request(request);
+  }
+  conn->unsent_len += request->unsent.len;
   request->timer = kr_timer_start(rpc->loop, call->timeout_ms, request_timed_out, request);
   if (request->timer == NULL) {
     return KEYROUTE_E_NO_MEMORY;

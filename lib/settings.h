@@ -25,6 +25,7 @@ struct kr_settings {
   int64_t rpc_timeout_ms;     /* of one request */
   int64_t connection_idle_ms; /* close a server's connection after so long without a call */
   size_t max_frame_len;       /* bytes; a longer reply is PROTOCOL */
+  size_t max_queue_len;       /* bytes that wait to be sent to one server */
 
   int64_t deadline_ms; /* of calls that name none */
   int retries;

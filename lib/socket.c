@@ -255,6 +255,12 @@ int kr_socket_write(struct kr_socket *socket, struct kr_buf *buf)
   return 0;
 }
 
+size_t kr_socket_waiting(const struct kr_socket *socket)
+{
+  assert(socket->state == OPEN);
+  return uv_stream_get_write_queue_size((const uv_stream_t *)&socket->link->tcp);
+}
+
 /* ---- Trying addresses ----------------------------------------------------------------------- */
 
 static void note_reason(struct kr_socket *socket, const char *what)

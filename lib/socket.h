@@ -33,6 +33,9 @@ struct kr_socket *kr_socket_open(struct kr_mem *mem, struct kr_loop *loop,
  * Only once opened. Errors: NO_MEMORY (also when buf->failed is set), nothing is sent then. */
 int kr_socket_write(struct kr_socket *socket, struct kr_buf *buf);
 
+/* How many bytes wait to be sent: what the system has not taken yet. Only once opened. */
+size_t kr_socket_waiting(const struct kr_socket *socket);
+
 /* Forget a socket: nothing more is called, the connection ends at once, the memory goes some loop
  * turns later. NULL is accepted. */
 void kr_socket_close(struct kr_socket *socket);

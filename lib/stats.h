@@ -19,6 +19,7 @@ enum kr_counter {
   KR_COUNT_HINTS_TAKEN,
   KR_COUNT_REFRESHES_LIMITED,
   KR_COUNT_SESSIONS, /* made with ZooKeeper */
+  KR_COUNT_REFUSED,
   KR_COUNTERS
 };
 

@@ -16,6 +16,7 @@
 
 #define PATIENCE_MS 5000
 #define MAX_ROWS 16
+#define QUEUE_MAX (64 * 1024)
 
 /* ---- A transport on its loop ----------------------------------------------------------------- */
 
@@ -112,6 +113,7 @@ static void world_open(struct world *world)
   world->settings.connect_timeout_ms = 2000;
   world->settings.connection_idle_ms = 60000;
   world->settings.max_frame_len = 1 << 20;
+  world->settings.max_queue_len = QUEUE_MAX;
   world->server = fake_server_start(0);
   ck_assert_int_eq(kr_transport_hbase_new(&world->transport, world->mem, world->loop, world->worker,
                                           &world->settings, world->stats),
@@ -1222,6 +1224,128 @@ START_TEST(test_transport_hbase__each_failed_allocation_is_survived)
 }
 END_TEST
 
+/* ---- Bytes that wait ------------------------------------------------------------------------- */
+
+/* More than half of what may wait. */
+static char long_row[QUEUE_MAX / 2 + 1000];
+
+static struct asked *prepare_long(struct world *world, int port, size_t len)
+{
+  struct asked *asked = prepare(world, 1);
+
+  memset(long_row, 'r', sizeof(long_row));
+  asked->port = port;
+  asked->timeout_ms = 60000;
+  asked->scan.start_row = kr_bytes(long_row, len);
+  on_loop(world, start_errand, asked);
+  return asked;
+}
+
+START_TEST(test_transport_hbase__more_than_may_wait_while_connecting_is_overloaded_at_once)
+{
+  struct world *world = new_world();
+  int port;
+  struct fake_black_hole *hole = fake_black_hole_open(&port);
+  struct asked *first = prepare_long(world, port, sizeof(long_row));
+  struct asked *second = prepare_long(world, port, sizeof(long_row));
+
+  expect(second, KEYROUTE_E_OVERLOADED);
+
+  ck_assert_int_eq(second->failure.kind, KEYROUTE_KIND_KEEP);
+  ck_assert(!second->failure.connecting);
+  expect_message(second, "server 127.0.0.1:");
+  expect_message(second, "65536 bytes");
+  expect_message(second, "keyroute.server.queue.max.bytes");
+  ck_assert_uint_eq(kr_stats_read(world->stats, KR_COUNT_REFUSED), 1);
+  /* One that is cancelled makes room. */
+  on_loop(world, cancel_errand, first);
+  struct asked *third = prepare_long(world, port, sizeof(long_row));
+  struct asked *fourth = prepare_long(world, port, 10);
+  ck_assert_uint_eq(kr_stats_read(world->stats, KR_COUNT_REFUSED), 1);
+  on_loop(world, shut_down, NULL);
+  expect(third, KEYROUTE_E_CLOSED);
+  expect(fourth, KEYROUTE_E_CLOSED);
+  ck_assert_uint_eq(first->answers, 0);
+  fake_black_hole_close(hole);
+  free(first);
+  free(second);
+  free(third);
+  free(fourth);
+  free_world(world);
+}
+END_TEST
+
+START_TEST(test_transport_hbase__server_that_does_not_read_is_overloaded_until_it_does)
+{
+  enum { MOST = 2000 };
+  struct world *world = world_with_regions(1);
+  static struct asked *all[MOST];
+  int port = fake_server_port(world->server);
+  int count = 0;
+  struct asked *opener = ask(world, 1);
+  expect(opener, 0);
+  fake_server_set_silent(world->server, true);
+  do {
+    ck_assert_int_lt(count, MOST);
+    all[count++] = prepare_long(world, port, sizeof(long_row));
+  } while (kr_stats_read(world->stats, KR_COUNT_REFUSED) == 0);
+  expect(all[count - 1], KEYROUTE_E_OVERLOADED);
+  fake_server_set_silent(world->server, false);
+  for (int i = 0; i < count - 1; i++) {
+    expect(all[i], 0);
+    free(all[i]);
+  }
+  free(all[count - 1]);
+
+  struct asked *later = ask(world, 1);
+
+  expect(later, 0);
+  ck_assert_uint_eq(connects(world), 1);
+  free(later);
+  free(opener);
+  free_world(world);
+}
+END_TEST
+
+START_TEST(test_transport_hbase__lone_request_is_sent_whatever_its_length)
+{
+  struct world *world = world_with_regions(1);
+
+  world->settings.max_queue_len = 10;
+  struct asked *asked = ask(world, 1);
+
+  expect(asked, 0);
+  free(asked);
+  free_world(world);
+}
+END_TEST
+
+START_TEST(test_transport_hbase__refused_request_may_be_cancelled_or_shut_down)
+{
+  struct world *world = new_world();
+  int port;
+  struct fake_black_hole *hole = fake_black_hole_open(&port);
+  struct asked *first = prepare_long(world, port, sizeof(long_row));
+  struct asked *refused[2];
+
+  world->settings.max_queue_len = 1;
+  for (int i = 0; i < 2; i++) {
+    refused[i] = prepare_long(world, port, 10);
+    on_loop(world, i == 0 ? cancel_errand : shut_down, refused[i]);
+  }
+
+  expect(first, KEYROUTE_E_CLOSED);
+  ck_assert_uint_eq(kr_stats_read(world->stats, KR_COUNT_REFUSED), 2);
+  fake_black_hole_close(hole);
+  free_world(world);
+  ck_assert_uint_le(refused[0]->answers, 1);
+  ck_assert_uint_eq(refused[1]->answers, 1);
+  free(first);
+  free(refused[0]);
+  free(refused[1]);
+}
+END_TEST
+
 static Suite *suite(void)
 {
   Suite *made = suite_create("transport_hbase");
@@ -1229,6 +1353,7 @@ static Suite *suite(void)
   TCase *bad = tcase_create("bad");
   TCase *time_case = tcase_create("time");
   TCase *connect_case = tcase_create("connect");
+  TCase *bytes = tcase_create("bytes");
   TCase *end = tcase_create("end");
 
   tcase_add_loop_test(good, test_transport_hbase__rows_come_in_scan_order_in_each_encoding, 0, 3);
@@ -1286,6 +1411,15 @@ static Suite *suite(void)
       connect_case,
       test_transport_hbase__resolver_without_an_answer_is_bounded_by_the_connect_timeout);
   suite_add_tcase(made, connect_case);
+
+  tcase_add_test(bytes,
+                 test_transport_hbase__more_than_may_wait_while_connecting_is_overloaded_at_once);
+  tcase_add_test(bytes,
+                 test_transport_hbase__server_that_does_not_read_is_overloaded_until_it_does);
+  tcase_add_test(bytes, test_transport_hbase__lone_request_is_sent_whatever_its_length);
+  tcase_add_test(bytes, test_transport_hbase__refused_request_may_be_cancelled_or_shut_down);
+  tcase_set_timeout(bytes, 60);
+  suite_add_tcase(made, bytes);
 
   tcase_add_test(end, test_transport_hbase__shutdown_ends_requests_in_every_state);
   tcase_add_test(end, test_transport_hbase__shutdown_right_after_the_start_is_clean);
