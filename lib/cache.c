@@ -721,3 +721,44 @@ void kr_cache_free(struct kr_cache *cache)
   pthread_mutex_destroy(&cache->tables_lock);
   kr_free(mem, cache);
 }
+
+/* The regions of a table as a reader finds them, in memory of their own; NULL if there is none. */
+static struct keyroute_location **list_regions(const struct keyroute_table *table, size_t *count)
+{
+  /* One more than are counted: one may have been put in but not counted yet. */
+  size_t room = kr_skiplist_count(table->regions) + 1;
+  struct keyroute_location **list = kr_alloc(table->cache->mem, room * sizeof(*list));
+  struct keyroute_location *location = kr_skiplist_first(table->regions);
+
+  *count = 0;
+  while (list != NULL && location != NULL && *count < room) {
+    list[(*count)++] = location;
+    location = kr_skiplist_higher(table->regions, keyroute_location_start_key(location));
+  }
+  return list;
+}
+
+static void abandon_table(struct keyroute_table *table)
+{
+  struct kr_mem *mem = table->cache->mem;
+  size_t count;
+  struct keyroute_location **list = list_regions(table, &count);
+
+  for (size_t i = 0; i < count; i++) {
+    keyroute_location_release(list[i]);
+  }
+  kr_free(mem, list);
+  table_free(table);
+}
+
+void kr_cache_abandon(struct kr_cache *cache)
+{
+  for (int i = 0; i < SHARDS; i++) {
+    struct shard *shard = atomic_load_explicit(&cache->shards[i], memory_order_relaxed);
+
+    for (size_t j = 0; shard != NULL && j < shard->count; j++) {
+      abandon_table(shard->entries[j].table);
+    }
+    shard_free(shard);
+  }
+}

@@ -15,6 +15,10 @@ struct kr_cache *kr_cache_new(struct kr_mem *mem,
                               struct kr_stats *stats); /* NULL = out of memory */
 void kr_cache_free(struct kr_cache *cache);            /* no readers, lookups or handles any more */
 
+/* The same in a forked child, where the loop may have been stopped in the middle of a change: frees
+ * regions and tables, and leaves what may still be asked for by those that wait to be freed. */
+void kr_cache_abandon(struct kr_cache *cache);
+
 /* The table of that canonical name, made if it is new; a count is the caller's. Any thread. NULL =
  * out of memory. */
 struct keyroute_table *kr_cache_table(struct kr_cache *cache, struct keyroute_bytes name);

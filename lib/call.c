@@ -3,18 +3,25 @@
  *
  *   caller's thread   kr_call_start: copy what is asked, count the table, post
  *   loop              begin: give the call its number, start its lookup
- *   loop              lookup_done, finish: make the detail, run the callback, free everything
+ *   loop              lookup_done, finish: make the detail, give to the dispatcher if there is one
+ *   loop or elsewhere tell: run the callback, free everything
  *
- *  1. The callback runs exactly once, on the loop, outside every lock, never inside kr_call_start.
+ *  1. The callback runs exactly once, outside every lock, never inside kr_call_start.
  *  2. A call belongs to the loop from the moment it is posted. Cancelling goes by number, so that a
  *     number whose call is over does no harm.
  *  3. The blocking call is the asynchronous one and a wait: its callback moves the result to the
- *     waiting thread's stack.
+ *     waiting thread's stack. It always runs on the loop: were it dispatched, a thread that waits
+ *     where its callbacks run would wait for itself.
+ *  4. A call is pending until its callback is about to run. So those that an application leaves
+ *     lying are under the bound (max_pending) too. A place is taken with one compare and exchange:
+ *     the bound is never exceeded, but by calls whose answer the cache had (`found`), which no
+ *     bound refuses.
  */
 #include "lib/call.h"
 
 #include "lib/bytes.h"
 #include "lib/clock.h"
+#include "lib/dispatcher.h"
 #include "lib/hash.h"
 #include "lib/latch.h"
 
@@ -23,8 +30,10 @@
 struct kr_call {
   UT_hash_handle hh;
   struct kr_task task;
+  struct kr_answer answer;
   struct keyroute_connection *conn;
   struct kr_lookup lookup;
+  bool on_loop; /* its callback runs there, come what may */
   uint64_t number;
   keyroute_locate_cb cb;
   void *payload;
@@ -67,14 +76,38 @@ static void make_detail(struct kr_call *call)
 }
 
 /* Tell whoever asked, and free the call. */
-static void finish(struct kr_call *call)
+static void tell(struct kr_call *call)
 {
-  make_detail(call);
   /* Before the callback: whoever learns of the answer finds the call no longer counted. Release,
    * with the acquire in keyroute_stats. */
   __atomic_fetch_sub(&call->conn->pending, 1, __ATOMIC_RELEASE);
   call->cb(call->payload, call->lookup.failure.code, call->lookup.location, &call->detail);
   call_free(call);
+}
+
+static void tell_answer(struct kr_answer *answer)
+{
+  char *member = (char *)answer;
+
+  tell((struct kr_call *)(void *)(member - offsetof(struct kr_call, answer)));
+}
+
+static void finish(struct kr_call *call)
+{
+  struct kr_dispatcher *dispatcher = call->conn->dispatcher;
+
+  make_detail(call);
+  if (dispatcher == NULL || call->on_loop) {
+    tell(call);
+  } else {
+    call->answer.run = tell_answer;
+    kr_dispatcher_add(dispatcher, &call->answer);
+  }
+}
+
+static void trace_hit(struct kr_lookup *lookup)
+{
+  kr_trace_add(lookup->trace, "cache", 0, kr_clock_us() - lookup->began_us, NULL, "hit");
 }
 
 static void lookup_done(struct kr_lookup *lookup)
@@ -84,7 +117,7 @@ static void lookup_done(struct kr_lookup *lookup)
 
   HASH_DEL(call->conn->calls, call);
   if (lookup->source == KEYROUTE_SOURCE_CACHE) {
-    kr_trace_add(lookup->trace, "cache", 0, kr_clock_us() - lookup->began_us, NULL, "hit");
+    trace_hit(lookup);
     kr_stats_add(call->conn->stats, KR_COUNT_HITS, 1);
   } else {
     kr_stats_add(call->conn->stats, KR_COUNT_MISSES, 1);
@@ -99,6 +132,11 @@ static void begin(struct kr_task *task)
   struct kr_mem *mem = call->conn->mem;
   bool hash_failed = false;
 
+  if (call->lookup.location != NULL) {
+    trace_hit(&call->lookup);
+    finish(call);
+    return;
+  }
   HASH_ADD(hh, call->conn->calls, number, sizeof(call->number), call);
   if (hash_failed) {
     kr_fail(&call->lookup.failure, KEYROUTE_E_NO_MEMORY, "out of memory");
@@ -122,16 +160,57 @@ static void fill_lookup(struct kr_call *call, const struct kr_call_request *requ
       .deadline_us = request->began_us + request->deadline_ms * 1000,
       .done = lookup_done,
       .arg = call,
+      .location = request->found,
+      .source = request->found != NULL ? KEYROUTE_SOURCE_CACHE : KEYROUTE_SOURCE_NONE,
   };
 }
 
-int kr_call_start(uint64_t *number, struct keyroute_connection *conn,
-                  const struct kr_call_request *request, keyroute_locate_cb cb, void *payload)
+/* One more call is under way. False = there are as many as may be. */
+static bool take_place(struct keyroute_connection *conn, bool bounded)
+{
+  uint64_t max = bounded ? conn->settings->max_pending : 0;
+  uint64_t pending = __atomic_load_n(&conn->pending, __ATOMIC_RELAXED);
+
+  /* Relaxed: the figure guards nothing, and posting orders the call before its end. */
+  do {
+    if (max > 0 && pending >= max) {
+      return false;
+    }
+  } while (!__atomic_compare_exchange_n(&conn->pending, &pending, pending + 1, true,
+                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+  return true;
+}
+
+static void give_place_back(struct keyroute_connection *conn)
+{
+  __atomic_fetch_sub(&conn->pending, 1, __ATOMIC_RELAXED);
+}
+
+int kr_call_refuse(struct keyroute_connection *conn, struct keyroute_detail *detail)
+{
+  kr_stats_add(conn->stats, KR_COUNT_REFUSED, 1);
+  return kr_detail_fail(detail, KEYROUTE_E_OVERLOADED,
+                        "%llu calls are under way, as many as keyroute.max.pending lets be",
+                        (unsigned long long)conn->settings->max_pending);
+}
+
+/* A call with all that it needs; NULL = out of memory. */
+static struct kr_call *new_call(struct keyroute_connection *conn,
+                                const struct kr_call_request *request, keyroute_locate_cb cb,
+                                void *payload)
 {
   struct kr_call *call = kr_calloc(conn->mem, sizeof(*call) + request->row.len);
+  struct keyroute_trace *trace = NULL;
 
   if (call == NULL) {
-    return KEYROUTE_E_NO_MEMORY;
+    return NULL;
+  }
+  if ((request->flags & KEYROUTE_TRACE) != 0) {
+    trace = kr_trace_new(conn->mem);
+    if (trace == NULL) {
+      kr_free(conn->mem, call);
+      return NULL;
+    }
   }
   call->conn = conn;
   call->cb = cb;
@@ -140,20 +219,35 @@ int kr_call_start(uint64_t *number, struct keyroute_connection *conn,
   /* Relaxed: numbers only have to differ. */
   call->number = __atomic_add_fetch(&conn->last_request, 1, __ATOMIC_RELAXED);
   fill_lookup(call, request);
-  if ((request->flags & KEYROUTE_TRACE) != 0) {
-    call->lookup.trace = kr_trace_new(conn->mem);
-    if (call->lookup.trace == NULL) {
-      call_free(call);
-      return KEYROUTE_E_NO_MEMORY;
-    }
+  call->lookup.trace = trace;
+  return call;
+}
+
+static int start(uint64_t *number, struct keyroute_connection *conn,
+                 const struct kr_call_request *request, keyroute_locate_cb cb, void *payload,
+                 bool on_loop)
+{
+  if (!take_place(conn, request->found == NULL)) {
+    return KEYROUTE_E_OVERLOADED;
   }
+  struct kr_call *call = new_call(conn, request, cb, payload);
+
+  if (call == NULL) {
+    give_place_back(conn);
+    return KEYROUTE_E_NO_MEMORY;
+  }
+  call->on_loop = on_loop;
   if (number != NULL) {
     *number = call->number;
   }
-  /* Relaxed: posting orders it before the call's end. */
-  __atomic_fetch_add(&conn->pending, 1, __ATOMIC_RELAXED);
   kr_loop_post(conn->loop, &call->task);
   return 0;
+}
+
+int kr_call_start(uint64_t *number, struct keyroute_connection *conn,
+                  const struct kr_call_request *request, keyroute_locate_cb cb, void *payload)
+{
+  return start(number, conn, request, cb, payload, false);
 }
 
 /* ---- Cancelling ---- */
@@ -216,8 +310,11 @@ int kr_call_wait(struct keyroute_location **out, struct keyroute_connection *con
                  const struct kr_call_request *request, struct keyroute_detail *detail)
 {
   struct wait wait = {.over = KR_LATCH_INIT};
-  int error = kr_call_start(NULL, conn, request, wait_over, &wait);
+  int error = start(NULL, conn, request, wait_over, &wait, true);
 
+  if (error == KEYROUTE_E_OVERLOADED) {
+    return kr_call_refuse(conn, detail);
+  }
   if (error != 0) {
     return kr_detail_fail(detail, error, "out of memory");
   }

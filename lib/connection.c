@@ -10,11 +10,23 @@
  *   in the closer    the registry's session and worker end, then the resolver's, each within a
  *                    bound: what is stuck in the C library's resolver is left to end by itself
  *   in the closer    the loop thread is joined, having run what was posted to it
+ *   in the closer    callbacks that still wait for the application's thread are run here instead
  *   in the closer    memory: the cache waits until no reader can hold what it replaced
+ *
+ * From the moment that closing begins, calls that need the loop are turned away at the door, be it
+ * by callbacks that do not know. Whoever came in before is waited for: a thread says that it has
+ * entered before it looks whether the connection is closed, and the closer says that it closes
+ * before it looks who has entered, so that one of them sees the other.
+ *
+ * In a forked child nothing of this is there to be ended. Closing frees what no thread of the
+ * parent's may have been changing when it forked, and leaves the rest: the loop's and ZooKeeper's
+ * own memory, the calls that were under way, and the descriptors, which are the parent's too.
  */
 #include "lib/connection.h"
 
 #include "lib/clock.h"
+#include "lib/dispatcher.h"
+#include "lib/fork.h"
 #include "lib/latch.h"
 #include "lib/options.h"
 #include "lib/registry_static.h"
@@ -91,6 +103,16 @@ static int make_locator(struct keyroute_connection *conn)
   return conn->locator != NULL ? 0 : KEYROUTE_E_NO_MEMORY;
 }
 
+static int make_dispatcher(struct keyroute_connection *conn)
+{
+  const struct kr_settings *settings = conn->settings;
+
+  if (settings->post == NULL && !settings->drain) {
+    return 0;
+  }
+  return kr_dispatcher_new(&conn->dispatcher, conn->mem, settings->post, settings->post_payload);
+}
+
 /* Make the parts, in the order in which they use one another. */
 static int make_parts(struct keyroute_connection *conn, kr_make_registry make_registry, void *arg)
 {
@@ -103,7 +125,8 @@ static int make_parts(struct keyroute_connection *conn, kr_make_registry make_re
     return KEYROUTE_E_NO_MEMORY;
   }
   kr_cache_set_owner(conn->cache, conn);
-  if ((error = make_reports(conn)) != 0 || (error = kr_loop_new(&conn->loop, conn->mem)) != 0 ||
+  if ((error = make_reports(conn)) != 0 || (error = make_dispatcher(conn)) != 0 ||
+      (error = kr_loop_new(&conn->loop, conn->mem)) != 0 ||
       (error = kr_worker_new(&conn->resolver, conn->loop)) != 0 ||
       (error = kr_transport_hbase_new(&conn->transport, conn->mem, conn->loop, conn->resolver,
                                       conn->settings, conn->stats)) != 0) {
@@ -151,10 +174,16 @@ static void shut_down(struct keyroute_connection *conn)
   kr_latch_await(&shutdown.over);
 }
 
-void kr_connection_enter(struct keyroute_connection *conn)
+bool kr_connection_enter(struct keyroute_connection *conn)
 {
-  /* Relaxed: what the thread does is ordered by leaving. */
-  __atomic_fetch_add(&conn->callers, 1, __ATOMIC_RELAXED);
+  /* Sequentially consistent, as are the other three of the essay's last but one paragraph: nothing
+   * weaker keeps a thread's store before its load. */
+  __atomic_fetch_add(&conn->callers, 1, __ATOMIC_SEQ_CST);
+  if (!kr_connection_closed(conn)) {
+    return true;
+  }
+  kr_connection_leave(conn);
+  return false;
 }
 
 void kr_connection_leave(struct keyroute_connection *conn)
@@ -167,10 +196,22 @@ void kr_connection_leave(struct keyroute_connection *conn)
  * and whoever leaves touches nothing afterwards. */
 static void await_callers(struct keyroute_connection *conn)
 {
-  /* Acquire: what they did with the connection is over. */
-  while (__atomic_load_n(&conn->callers, __ATOMIC_ACQUIRE) > 0) {
+  /* Also an acquire: what they did with the connection is over. */
+  while (__atomic_load_n(&conn->callers, __ATOMIC_SEQ_CST) > 0) {
     nanosleep(&(struct timespec){.tv_nsec = LEAVING_NS}, NULL);
   }
+}
+
+/* In a forked child. */
+static void abandon(struct keyroute_connection *conn)
+{
+  struct kr_mem *mem = conn->mem;
+
+  kr_cache_abandon(conn->cache);
+  kr_stats_free(conn->stats);
+  kr_settings_free(conn->settings);
+  kr_free(mem, conn);
+  kr_mem_release(mem);
 }
 
 /* Works on a connection that was made in part, too. */
@@ -178,8 +219,14 @@ void kr_connection_close(struct keyroute_connection *conn)
 {
   struct kr_mem *mem = conn->mem;
 
-  /* Release: pairs with kr_connection_closing. */
-  __atomic_store_n(&conn->closing, true, __ATOMIC_RELEASE);
+  if (kr_connection_forked(conn)) {
+    abandon(conn);
+    return;
+  }
+  __atomic_store_n(&conn->closing, true, __ATOMIC_SEQ_CST);
+  if (conn->dispatcher != NULL) {
+    kr_dispatcher_shut(conn->dispatcher);
+  }
   if (conn->loop != NULL) {
     shut_down(conn);
     await_callers(conn);
@@ -190,6 +237,9 @@ void kr_connection_close(struct keyroute_connection *conn)
       kr_worker_close(conn->resolver, WORKER_BOUND_MS);
     }
     kr_loop_free(conn->loop);
+  }
+  if (conn->dispatcher != NULL) {
+    kr_dispatcher_close(conn->dispatcher);
   }
   kr_locator_free(conn->locator);
   kr_reports_free(conn->reports);
@@ -209,10 +259,14 @@ void kr_connection_close(struct keyroute_connection *conn)
   kr_mem_release(mem);
 }
 
-bool kr_connection_closing(struct keyroute_connection *conn)
+bool kr_connection_forked(const struct keyroute_connection *conn)
 {
-  /* Acquire: pairs with kr_connection_close. */
-  return __atomic_load_n(&conn->closing, __ATOMIC_ACQUIRE);
+  return conn->born != kr_fork_generation();
+}
+
+bool kr_connection_closed(struct keyroute_connection *conn)
+{
+  return __atomic_load_n(&conn->closing, __ATOMIC_SEQ_CST) || kr_connection_forked(conn);
 }
 
 int kr_connection_open(struct keyroute_connection **out, const struct keyroute_options *options,
@@ -234,7 +288,11 @@ int kr_connection_open(struct keyroute_connection **out, const struct keyroute_o
   }
   conn->mem = mem;
   conn->settings = settings;
-  error = make_parts(conn, make_registry, arg);
+  error = kr_fork_watch();
+  conn->born = kr_fork_generation();
+  if (error == 0) {
+    error = make_parts(conn, make_registry, arg);
+  }
   if (error != 0) {
     kr_connection_close(conn);
     return kr_detail_fail(detail, error, "the connection's threads or memory could not be had");

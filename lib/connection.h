@@ -6,6 +6,7 @@
 #include "lib/settings.h"
 
 struct kr_call;
+struct kr_dispatcher;
 struct kr_worker;
 
 /* One cluster. Set before the loop thread starts and constant, but for what is said otherwise. */
@@ -16,12 +17,14 @@ struct keyroute_connection {
   struct kr_cache *cache;
   struct kr_loop *loop;
   struct kr_worker *resolver;
-  struct kr_servers *servers;     /* loop thread */
-  struct kr_transport *transport; /* loop thread */
-  struct kr_registry *registry;   /* loop thread */
-  struct kr_reports *reports;     /* loop thread */
-  struct kr_locator *locator;     /* loop thread */
-  struct kr_call *calls;          /* loop thread: those under way, by number */
+  struct kr_servers *servers;       /* loop thread */
+  struct kr_transport *transport;   /* loop thread */
+  struct kr_registry *registry;     /* loop thread */
+  struct kr_reports *reports;       /* loop thread */
+  struct kr_locator *locator;       /* loop thread */
+  struct kr_call *calls;            /* loop thread: those under way, by number */
+  struct kr_dispatcher *dispatcher; /* NULL = callbacks run on the loop */
+  unsigned born;                    /* kr_fork_generation of the process that opened it */
 
   /* Atomic; each order is explained where it is used. */
   uint64_t last_request; /* the number of the last call */
@@ -42,11 +45,17 @@ int kr_connection_open(struct keyroute_connection **out, const struct keyroute_o
 /* As keyroute_close, its arguments checked. */
 void kr_connection_close(struct keyroute_connection *conn);
 
-bool kr_connection_closing(struct keyroute_connection *conn);
+/* Is this a forked child of the process that opened it? It has no threads here, and its locks may
+ * be held by nobody: only the cache may be looked at. */
+bool kr_connection_forked(const struct keyroute_connection *conn);
+
+/* Does it take no more calls, but for hits: because it is being closed, or after a fork? */
+bool kr_connection_closed(struct keyroute_connection *conn);
 
 /* A thread is inside a call that does more than look at the cache: closing waits until it has left.
- * Leaving is the last thing that the call does with the connection. */
-void kr_connection_enter(struct keyroute_connection *conn);
+ * Leaving is the last thing that the call does with the connection. False = it is closed, and the
+ * thread has not entered. */
+bool kr_connection_enter(struct keyroute_connection *conn);
 void kr_connection_leave(struct keyroute_connection *conn);
 
 /* Have the loop take out what has been retired. Any thread. */

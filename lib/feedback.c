@@ -100,7 +100,9 @@ static int take(struct keyroute_connection *conn, const struct kr_report *report
   if (keyroute_fault_kind(report->fault) == KEYROUTE_KIND_KEEP) {
     return 0;
   }
-  kr_connection_enter(conn);
+  if (!kr_connection_enter(conn)) {
+    return KEYROUTE_E_CLOSED;
+  }
   if (!kr_location_reported(location) && !post(conn, report, host)) {
     error = KEYROUTE_E_NO_MEMORY;
   }
@@ -150,7 +152,7 @@ int keyroute_report(struct keyroute_connection *conn, struct keyroute_location *
   if (error != 0 || !is_fault(fault) || detail.size == 0 || (names_place && !is_place(&detail))) {
     return KEYROUTE_E_INVALID_ARGUMENT;
   }
-  if (kr_connection_closing(conn)) {
+  if (kr_connection_closed(conn)) {
     return KEYROUTE_E_CLOSED;
   }
   struct kr_report report = {
@@ -175,7 +177,7 @@ int keyroute_report_exception(enum keyroute_fault *out, struct keyroute_connecti
   if (error != 0 || class_name == NULL) {
     return KEYROUTE_E_INVALID_ARGUMENT;
   }
-  if (kr_connection_closing(conn)) {
+  if (kr_connection_closed(conn)) {
     return KEYROUTE_E_CLOSED;
   }
   struct kr_report report = {

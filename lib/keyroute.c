@@ -3,8 +3,9 @@
  * everything else over.
  *
  * A hit stays in the caller's thread: find the table, find the region, take a count. It takes no
- * lock, allocates nothing and, unless the caller wants a detail, reads no clock. A thread that does
- * more is counted from kr_connection_enter to kr_connection_leave, for close to wait for.
+ * lock, allocates nothing and, unless the caller wants a detail, reads no clock. So a forked child,
+ * where every lock may be held by nobody, still has hits. A thread that does more is counted from
+ * kr_connection_enter to kr_connection_leave, for close to wait for.
  */
 #include "keyroute/keyroute.h"
 
@@ -13,6 +14,7 @@
 #include "lib/call.h"
 #include "lib/clock.h"
 #include "lib/connection.h"
+#include "lib/dispatcher.h"
 #include "lib/table_name.h"
 
 #include <string.h>
@@ -33,7 +35,15 @@ const char *keyroute_version(void)
 /* May this thread wait for the loop? */
 static bool may_block(struct keyroute_connection *conn)
 {
-  return !kr_rcu_reading() && !kr_loop_inside(conn->loop);
+  /* A child that was forked in a callback has the loop's thread for its only one. */
+  return !kr_rcu_reading() && (!kr_loop_inside(conn->loop) || kr_connection_forked(conn));
+}
+
+/* Is this thread in a callback that was brought to it? */
+static bool in_callback(struct keyroute_connection *conn)
+{
+  return conn->dispatcher != NULL && !kr_connection_forked(conn) &&
+         kr_dispatcher_inside(conn->dispatcher);
 }
 
 int keyroute_open(struct keyroute_connection **out, const struct keyroute_options *options,
@@ -49,6 +59,10 @@ int keyroute_open(struct keyroute_connection **out, const struct keyroute_option
     /* An opening that fails waits for readers, of which this thread would be one. */
     return kr_detail_fail(detail, KEYROUTE_E_INVALID_ARGUMENT, "opened inside a peek section");
   }
+  if (!kr_rcu_usable()) {
+    return kr_detail_fail(detail, KEYROUTE_E_INVALID_ARGUMENT,
+                          "opened in a process that was forked inside a peek section");
+  }
   return kr_connection_open(out, options, detail, NULL, NULL);
 }
 
@@ -57,7 +71,7 @@ int keyroute_close(struct keyroute_connection *conn)
   if (conn == NULL) {
     return 0;
   }
-  if (!may_block(conn)) {
+  if (!may_block(conn) || in_callback(conn)) {
     return KEYROUTE_E_INVALID_ARGUMENT;
   }
   kr_connection_close(conn);
@@ -91,6 +105,7 @@ int keyroute_stats(struct keyroute_connection *conn, struct keyroute_stats *stat
       .reports = kr_stats_read(conn->stats, KR_COUNT_REPORTS),
       .hints_taken = kr_stats_read(conn->stats, KR_COUNT_HINTS_TAKEN),
       .refreshes_limited = kr_stats_read(conn->stats, KR_COUNT_REFRESHES_LIMITED),
+      .refused = kr_stats_read(conn->stats, KR_COUNT_REFUSED),
   };
 
   memcpy(stats, &whole, stats->size < sizeof(whole) ? stats->size : sizeof(whole));
@@ -148,6 +163,14 @@ static int invalid(struct keyroute_detail *detail, const char *reason)
 static int fail_no_memory(struct keyroute_detail *detail)
 {
   return kr_detail_fail(detail, KEYROUTE_E_NO_MEMORY, "out of memory");
+}
+
+static int fail_closed(struct keyroute_connection *conn, struct keyroute_detail *detail)
+{
+  return kr_detail_fail(detail, KEYROUTE_E_CLOSED, "%s",
+                        kr_connection_forked(conn)
+                            ? "the connection is of the process that this one was forked from"
+                            : "the connection is being closed");
 }
 
 /* A question on its way: the row may have to be lengthened for KEYROUTE_AFTER. */
@@ -297,7 +320,10 @@ static int locate_missed(struct keyroute_location **out, struct keyroute_connect
   struct kr_call_request *request = &question->request;
   int error;
 
-  kr_connection_enter(conn);
+  if (!kr_connection_enter(conn)) {
+    kr_free(conn->mem, question->longer);
+    return fail_closed(conn, detail);
+  }
   if (request->began_us == 0) {
     request->began_us = kr_clock_us();
   }
@@ -375,6 +401,28 @@ int keyroute_table_locate(struct keyroute_location **out, struct keyroute_table 
   return locate(out, kr_table_owner(table), table, kr_table_name(table), row, call, detail);
 }
 
+/* Start a call, its table counted. Where as many are under way as may be, it still starts if the
+ * cache has the answer. */
+static int start_call(uint64_t *number, struct keyroute_connection *conn,
+                      struct keyroute_bytes name, struct kr_call_request *request,
+                      keyroute_locate_cb cb, void *payload)
+{
+  int error = kr_call_start(number, conn, request, cb, payload);
+
+  if (error != KEYROUTE_E_OVERLOADED) {
+    return error;
+  }
+  request->found = hit(conn, request->table, name, request);
+  if (request->found == NULL) {
+    return kr_call_refuse(conn, NULL);
+  }
+  error = kr_call_start(number, conn, request, cb, payload);
+  if (error != 0) {
+    keyroute_location_release(request->found);
+  }
+  return error;
+}
+
 int keyroute_locate_async(uint64_t *request, struct keyroute_connection *conn, const char *table,
                           struct keyroute_bytes row, const struct keyroute_call *call,
                           keyroute_locate_cb cb, void *payload)
@@ -386,20 +434,20 @@ int keyroute_locate_async(uint64_t *request, struct keyroute_connection *conn, c
   if (conn == NULL || cb == NULL) {
     return KEYROUTE_E_INVALID_ARGUMENT;
   }
-  if (kr_connection_closing(conn)) {
+  if (!kr_connection_enter(conn)) {
     return KEYROUTE_E_CLOSED;
   }
   if ((error = check_name(&name, table, NULL)) != 0 ||
       (error = ask(&question, conn, row, call, NULL)) != 0) {
+    kr_connection_leave(conn);
     return error;
   }
-  kr_connection_enter(conn);
   question.request.began_us = kr_clock_us();
   question.request.table = kr_cache_table(conn->cache, name);
   if (question.request.table == NULL) {
     error = KEYROUTE_E_NO_MEMORY;
   } else {
-    error = kr_call_start(request, conn, &question.request, cb, payload);
+    error = start_call(request, conn, name, &question.request, cb, payload);
     kr_table_release(question.request.table);
   }
   kr_free(conn->mem, question.longer);
@@ -409,9 +457,39 @@ int keyroute_locate_async(uint64_t *request, struct keyroute_connection *conn, c
 
 void keyroute_cancel(struct keyroute_connection *conn, uint64_t request)
 {
-  if (conn != NULL && !kr_connection_closing(conn)) {
+  if (conn != NULL && kr_connection_enter(conn)) {
     kr_call_cancel(conn, request);
+    kr_connection_leave(conn);
   }
+}
+
+/* ---- Callbacks on the application's thread ---- */
+
+int keyroute_event_fd(struct keyroute_connection *conn)
+{
+  if (conn == NULL || conn->dispatcher == NULL || kr_dispatcher_fd(conn->dispatcher) < 0) {
+    return KEYROUTE_E_INVALID_ARGUMENT;
+  }
+  return kr_connection_closed(conn) ? KEYROUTE_E_CLOSED : kr_dispatcher_fd(conn->dispatcher);
+}
+
+int keyroute_drain(struct keyroute_connection *conn)
+{
+  int fd = keyroute_event_fd(conn);
+
+  if (fd < 0) {
+    return fd;
+  }
+  if (kr_rcu_reading()) {
+    return KEYROUTE_E_INVALID_ARGUMENT;
+  }
+  if (!kr_connection_enter(conn)) {
+    return KEYROUTE_E_CLOSED;
+  }
+  int count = kr_dispatcher_drain(conn->dispatcher);
+
+  kr_connection_leave(conn);
+  return count;
 }
 
 /* ---- Tables and peeking ---- */
@@ -424,7 +502,7 @@ int keyroute_table_get(struct keyroute_table **out, struct keyroute_connection *
   if (out == NULL || conn == NULL) {
     return KEYROUTE_E_INVALID_ARGUMENT;
   }
-  if (kr_connection_closing(conn)) {
+  if (kr_connection_closed(conn)) {
     return KEYROUTE_E_CLOSED;
   }
   int error = check_name(&name, table, NULL);
@@ -442,7 +520,8 @@ int keyroute_table_get(struct keyroute_table **out, struct keyroute_connection *
 
 void keyroute_table_release(struct keyroute_table *table)
 {
-  if (table != NULL) {
+  /* In a forked child nobody may take the lock that this needs; closing frees the table. */
+  if (table != NULL && !kr_connection_forked(kr_table_owner(table))) {
     kr_table_release(table);
   }
 }
@@ -482,11 +561,12 @@ size_t keyroute_peek_many(const struct keyroute_location **out, struct keyroute_
 
 static int clear(struct keyroute_connection *conn, const struct kr_cache_filter *filter)
 {
-  if (kr_connection_closing(conn)) {
+  if (!kr_connection_enter(conn)) {
     return KEYROUTE_E_CLOSED;
   }
   kr_cache_retire(conn->cache, filter);
   kr_connection_sweep(conn);
+  kr_connection_leave(conn);
   return 0;
 }
 

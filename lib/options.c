@@ -30,6 +30,9 @@ struct keyroute_options {
   struct kr_mem *mem; /* counted */
   struct kr_property_set *set;
   struct kr_log log;
+  keyroute_post_cb post;
+  void *post_payload;
+  bool drain;
 };
 
 /* ---- New and free --------------------------------------------------------------------------- */
@@ -283,7 +286,41 @@ void keyroute_options_set_log(struct keyroute_options *options, enum keyroute_lo
   }
 }
 
+void keyroute_options_set_post(struct keyroute_options *options, keyroute_post_cb post,
+                               void *payload)
+{
+  if (options != NULL) {
+    options->post = post;
+    options->post_payload = payload;
+  }
+}
+
+void keyroute_options_set_drain(struct keyroute_options *options, bool drain)
+{
+  if (options != NULL) {
+    options->drain = drain;
+  }
+}
+
 /* ---- Settings ------------------------------------------------------------------------------- */
+
+static int read_settings(struct kr_settings **out, const struct keyroute_options *options,
+                         struct keyroute_detail *detail)
+{
+  if (options->post != NULL && options->drain) {
+    return kr_detail_fail(detail, KEYROUTE_E_INVALID_ARGUMENT,
+                          "keyroute_options_set_post and keyroute_options_set_drain exclude each "
+                          "other");
+  }
+  int error = kr_settings_read(out, options->mem, options->set, &options->log, detail);
+
+  if (error == 0) {
+    (*out)->post = options->post;
+    (*out)->post_payload = options->post_payload;
+    (*out)->drain = options->drain;
+  }
+  return error;
+}
 
 int kr_options_settings(struct kr_settings **out, const struct keyroute_options *options,
                         struct keyroute_detail *detail)
@@ -291,7 +328,7 @@ int kr_options_settings(struct kr_settings **out, const struct keyroute_options 
   struct keyroute_options *defaults = NULL;
 
   if (options != NULL) {
-    return kr_settings_read(out, options->mem, options->set, &options->log, detail);
+    return read_settings(out, options, detail);
   }
   int error = keyroute_options_new(&defaults, NULL);
   if (error != 0) {
@@ -299,7 +336,7 @@ int kr_options_settings(struct kr_settings **out, const struct keyroute_options 
   }
   error = keyroute_options_read_environment(defaults, detail);
   if (error == 0) {
-    error = kr_settings_read(out, defaults->mem, defaults->set, &defaults->log, detail);
+    error = read_settings(out, defaults, detail);
   }
   keyroute_options_free(defaults);
   return error;

@@ -331,6 +331,15 @@ static const struct kr_property properties[KR_PROPERTY_COUNT] = {
          .max = 1073741824,
          .fallback = "67108864",
          .reason = "A longer reply is not believed: a scan of the catalog answers some kilobytes."},
+    [KR_PROPERTY_PENDING_MAX] =
+        {.name = "keyroute.max.pending",
+         .unit = "calls",
+         .min = 0,
+         .max = 2147483647,
+         .fallback = "100000",
+         .reason =
+             "Calls under way at a time; what the cache cannot answer is OVERLOADED beyond, at "
+             "once; 0 is no bound, and the default is some 300 MB of calls."},
     [KR_PROPERTY_SERVER_QUEUE_MAX] =
         {.name = "keyroute.server.queue.max.bytes",
          .unit = "bytes",

@@ -191,6 +191,7 @@ static void fill_numbers(struct kr_settings *settings, const struct source *from
   settings->connection_idle_ms = get_number(from, KR_PROPERTY_CONNECTION_IDLE);
   settings->max_frame_len = (size_t)get_number(from, KR_PROPERTY_FRAME_MAX);
   settings->max_queue_len = (size_t)get_number(from, KR_PROPERTY_SERVER_QUEUE_MAX);
+  settings->max_pending = (uint64_t)get_number(from, KR_PROPERTY_PENDING_MAX);
   settings->deadline_ms = get_deadline(from);
   settings->retries = (int)get_number(from, KR_PROPERTY_RETRIES);
   settings->pause_ms = get_number(from, KR_PROPERTY_PAUSE);

@@ -27,7 +27,13 @@ struct kr_settings {
   size_t max_frame_len;       /* bytes; a longer reply is PROTOCOL */
   size_t max_queue_len;       /* bytes that wait to be sent to one server */
 
-  int64_t deadline_ms; /* of calls that name none */
+  /* Where callbacks run: on the loop if neither is set. */
+  keyroute_post_cb post;
+  void *post_payload;
+  bool drain;
+
+  int64_t deadline_ms;  /* of calls that name none */
+  uint64_t max_pending; /* calls under way; 0 = no bound */
   int retries;
   int64_t pause_ms;
   int64_t pause_overloaded_ms;

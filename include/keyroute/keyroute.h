@@ -210,6 +210,27 @@ KEYROUTE_EXTERN void keyroute_options_set_log(struct keyroute_options *options,
                                               enum keyroute_log_level level, keyroute_log_cb cb,
                                               void *payload);
 
+/** Receives work to be done on the application's own thread: see that run(arg) is called exactly
+ *  once, later, where callbacks shall run. Until then a small object is held; a run(arg) that comes
+ *  when the connection has been closed does nothing but release it. Called on a thread of the
+ *  library, under no lock of it, never after keyroute_close has returned; it must be quick. */
+typedef void (*keyroute_post_cb)(void *payload, void (*run)(void *arg), void *arg);
+
+/** Have the callbacks of keyroute_locate_async run where the application wants them instead of on
+ *  the connection's own thread: on the thread that calls run(arg), which runs all that wait, in the
+ *  order in which answers came. On whatever threads that is done, a connection's callbacks run one
+ *  at a time, and none inside another. They may make blocking calls, which need no run(arg).
+ *  Excludes keyroute_options_set_drain. Set it before keyroute_open.
+ *  post     NULL = the connection's thread, the default
+ *  payload  handed to post */
+KEYROUTE_EXTERN void keyroute_options_set_post(struct keyroute_options *options,
+                                               keyroute_post_cb post, void *payload);
+
+/** Have the callbacks of keyroute_locate_async wait for keyroute_drain instead of running on the
+ *  connection's own thread. Excludes keyroute_options_set_post. Set it before keyroute_open.
+ *  drain  default false */
+KEYROUTE_EXTERN void keyroute_options_set_drain(struct keyroute_options *options, bool drain);
+
 /* ---- Connection ---------------------------------------------------------------------------- */
 
 /** One cluster: a loop thread, a cache, a registry and the connections to its servers. */
@@ -227,11 +248,14 @@ KEYROUTE_EXTERN int keyroute_open(struct keyroute_connection **out,
                                   struct keyroute_detail *detail);
 
 /** Close a connection. Calls under way end with CLOSED, their callbacks having run when this
- *  returns; its threads are joined. Table handles die with it, counted locations do not.
- *  conn  NULL is accepted. No other call on it may start once this one has.
+ *  returns; its threads are joined. Table handles die with it, counted locations do not. Callbacks
+ *  that wait for the application's thread are run here, in this one.
+ *  conn  NULL is accepted. No other call on it may start once this one has, but in callbacks.
  *  Errors: INVALID_ARGUMENT called in a callback or inside a peek section; nothing is closed then.
  *  Blocks: usually some ms; at most 3 s, even while a name server or ZooKeeper does not answer: a
- *  thread stuck in the C library's resolver is then left to end by itself. */
+ *  thread stuck in the C library's resolver is then left to end by itself. A callback that runs on
+ *  another thread is waited for.
+ *  In a forked child: returns at once, runs no callback, and frees what it can. */
 KEYROUTE_EXTERN int keyroute_close(struct keyroute_connection *conn);
 
 /** What one connection has counted since it was opened. Grows at the end. */
@@ -256,6 +280,9 @@ struct keyroute_stats {
   uint64_t reports;           /* calls that were accepted */
   uint64_t hints_taken;       /* of these, whose place went into the cache */
   uint64_t refreshes_limited; /* of these, that were not to cause one more read yet */
+
+  /* Of the connection's own bounds. */
+  uint64_t refused; /* calls and requests that were OVERLOADED by them */
 };
 
 /** Read the counters. stats->size must be set; only that much is written. Errors: INVALID_ARGUMENT
@@ -409,17 +436,21 @@ KEYROUTE_EXTERN int keyroute_trace_step(const struct keyroute_trace *trace, size
  *  Errors: INVALID_ARGUMENT a table name that HBase would refuse, unknown flags, in a callback or a
  *  peek section; TABLE_NOT_FOUND, HOLE, OVERLAP, OFFLINE, NO_SERVER, DEAD_SERVER, CORRUPT as the
  *  catalog is; BOOTSTRAP, RESOLVE, UNREACHABLE, PROTOCOL, OVERLOADED, REMOTE, AUTH as the cluster
- *  is; NOT_CACHED with KEYROUTE_CACHE_ONLY; TIMEOUT nothing had answered by the deadline; CLOSED;
- *  NO_MEMORY.
- *  Threads: any, but not in a callback.  Blocks: up to the deadline; a hit never.
+ *  is; OVERLOADED also at once, with keyroute.max.pending calls under way; NOT_CACHED with
+ *  KEYROUTE_CACHE_ONLY; TIMEOUT nothing had answered by the deadline; CLOSED, also for a miss in a
+ *  forked child; NO_MEMORY.
+ *  Threads: any, but not in a callback on the connection's own.
+ *  Blocks: up to the deadline; a hit never.
  *  Source: HBase 2.x AsyncNonMetaRegionLocator, ConnectionImplementation.locateRegionInMeta */
 KEYROUTE_EXTERN int keyroute_locate(struct keyroute_location **out,
                                     struct keyroute_connection *conn, const char *table,
                                     struct keyroute_bytes row, const struct keyroute_call *call,
                                     struct keyroute_detail *detail);
 
-/** Receives the answer of an asynchronous call: on the connection's loop thread, exactly once,
- *  under no lock, never inside the starting call. It may start calls; it may not block or close.
+/** Receives the answer of an asynchronous call: exactly once, under no lock, never inside the
+ *  starting call. It runs on the connection's own thread, where it may start and cancel calls, but
+ *  not block or close; or, with keyroute_options_set_post or _drain, on the application's, where it
+ *  may block too, but not close.
  *  error     0 or KEYROUTE_E_...
  *  location  NULL on error; borrowed for the callback, keep it with keyroute_location_ref
  *  detail    how it went; borrowed for the callback, its trace too */
@@ -429,16 +460,32 @@ typedef void (*keyroute_locate_cb)(void *payload, int error, struct keyroute_loc
 /** Start keyroute_locate without waiting. Arguments as there; errors found before anything is
  *  started are returned and cb is not called; all others go to cb.
  *  request  NULL, or receives a number for keyroute_cancel
- *  Errors returned: INVALID_ARGUMENT, CLOSED, NO_MEMORY.  Threads: any, in a callback too. */
+ *  Errors returned: INVALID_ARGUMENT, CLOSED, NO_MEMORY; OVERLOADED with keyroute.max.pending calls
+ *  under way, callbacks that are yet to run included, unless the cache has the answer.
+ *  Threads: any, in a callback too.  Blocks: never. */
 KEYROUTE_EXTERN int keyroute_locate_async(uint64_t *request, struct keyroute_connection *conn,
                                           const char *table, struct keyroute_bytes row,
                                           const struct keyroute_call *call, keyroute_locate_cb cb,
                                           void *payload);
 
 /** End one asynchronous call early: its callback gets CANCELLED, unless its answer was already on
- *  the way. Others that wait for the same scan are not disturbed. Unknown numbers are ignored.
+ *  the way; either of them, once, and later. An answer that waits for the application's thread is
+ *  on the way. Others that wait for the same scan are not disturbed. Unknown numbers are ignored.
  *  Threads: any, in a callback too. */
 KEYROUTE_EXTERN void keyroute_cancel(struct keyroute_connection *conn, uint64_t request);
+
+/** A descriptor that is readable while callbacks wait for keyroute_drain: for poll(2) and its kin.
+ *  Do not read from it, write to it or close it; it ends with the connection.
+ *  Errors: INVALID_ARGUMENT without keyroute_options_set_drain; CLOSED in a forked child. */
+KEYROUTE_EXTERN int keyroute_event_fd(struct keyroute_connection *conn);
+
+/** Run the callbacks that wait, on this thread, in the order in which answers came. Those that come
+ *  meanwhile wait for the next time.
+ *  Returns how many ran; 0 inside a callback.
+ *  Errors: INVALID_ARGUMENT without keyroute_options_set_drain, or inside a peek section; CLOSED in
+ *  a forked child, and in a callback that keyroute_close runs.
+ *  Threads: any, one at a time.  Blocks: never, but for what callbacks do. */
+KEYROUTE_EXTERN int keyroute_drain(struct keyroute_connection *conn);
 
 /* ---- Tables, and the hit path without a call ------------------------------------------------ */
 
