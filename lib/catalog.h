@@ -39,6 +39,14 @@ struct kr_catalog {
   int (*parse_row)(struct kr_catalog_row *out, struct kr_mem *mem, struct kr_servers *servers,
                    struct keyroute_bytes table, const struct kr_row *row);
 
+  /* Where the parent says that a whole table is kept from its servers: the family, the key of the
+   * one row, and what that row says: "disabled" or the like, static; NULL = nothing that explains
+   * it, or it cannot be read. state_family is NULL where a catalog keeps no such thing. */
+  const char *state_family;
+  void (*state_key)(struct kr_buf *key, struct keyroute_bytes table);
+  const char *(*parse_state)(struct kr_mem *mem, struct keyroute_bytes table,
+                             const struct kr_row *row);
+
   /* Read what the registry keeps into the location of the root's region. Errors: BOOTSTRAP with the
    * reason, NO_MEMORY; failure tells. */
   struct keyroute_location *(*parse_root)(struct kr_failure *failure, struct kr_mem *mem,

@@ -10,6 +10,10 @@
  *   seqnumDuringOpen      int64, big-endian               seqnumDuringOpen_0001 ...
  *   state                 text                            (the primary's)
  *
+ * A row whose key is a table's name alone has in family table, of HBase 2.0 and later:
+ *
+ *   state                 TableState, without the "PBUF": enabled, disabled, or on the way
+ *
  *  1. A row is believed only if its regioninfo says the same table, start key and id as its key.
  *  2. A region without a server cell, or with an empty one, or without a start code, is on no
  *     server. A server cell that cannot be read makes the row CORRUPT for the primary; another
@@ -23,12 +27,14 @@
  *     region's name is a row key itself, so no start key is long enough for the rest to matter.
  *
  * Source: HBase CatalogFamilyFormat, MetaCellComparator, RegionInfo.createRegionName,
- * AsyncNonMetaRegionLocator; the znode: ZNodePaths, MetaTableLocator, MetaRegionServer in
- * ZooKeeper.proto
+ * AsyncNonMetaRegionLocator, MetaTableAccessor.getTableState; the znode: ZNodePaths,
+ * MetaTableLocator, MetaRegionServer in ZooKeeper.proto
  */
 #include "lib/bytes.h"
 
 #include "lib/catalog.h"
+#include "lib/proto/hbase.pb-c.h"
+#include "lib/proto_alloc.h"
 #include "lib/region.h"
 #include "lib/znode.h"
 
@@ -339,6 +345,51 @@ static int parse_row(struct kr_catalog_row *out, struct kr_mem *mem, struct kr_s
   return error == KEYROUTE_E_NO_MEMORY ? error : 0;
 }
 
+/* ---- The state of a table ---- */
+
+static const char state_family[] = "table";
+
+static void state_key(struct kr_buf *key, struct keyroute_bytes table)
+{
+  kr_buf_bytes(key, table);
+}
+
+/* What a value says, as parse_state. Enabled tables have regions without servers too, but that is
+ * not the table's doing. */
+static const char *name_state(const Kr__Pb__TableState *message)
+{
+  static const char *const names[] = {
+      [KR__PB__TABLE_STATE__STATE__DISABLED] = "disabled",
+      [KR__PB__TABLE_STATE__STATE__DISABLING] = "being disabled",
+      [KR__PB__TABLE_STATE__STATE__ENABLING] = "being enabled",
+  };
+  /* protobuf-c keeps numbers it has no name for, negative ones too. */
+  size_t number = (size_t)message->state;
+
+  return message->has_state && number < sizeof(names) / sizeof(names[0]) ? names[number] : NULL;
+}
+
+static const char *parse_state(struct kr_mem *mem, struct keyroute_bytes table,
+                               const struct kr_row *row)
+{
+  ProtobufCAllocator allocator = kr_proto_allocator(mem);
+  const struct kr_cell *cell = kr_row_find(row, state_family, "state");
+  const char *state = NULL;
+  bool is_short;
+
+  if (cell == NULL || !kr_bytes_equal(row->key, table)) {
+    return NULL;
+  }
+  Kr__Pb__TableState *message =
+      kr_proto_unpack(&kr__pb__table_state__descriptor, mem, cell->value, &is_short);
+
+  if (message != NULL) {
+    state = name_state(message);
+    kr__pb__table_state__free_unpacked(message, &allocator);
+  }
+  return state;
+}
+
 /* ---- The root ---- */
 
 /* Take "host:port" or "host:port:startcode" apart; an IPv6 address has brackets. */
@@ -437,8 +488,9 @@ static int parse_root_replicas(struct kr_replica *replicas, int *count, struct k
     const struct kr_root_value *value = &root->values[i];
     struct kr_failure lesser;
 
-    if (value->replica < 0 || value->replica >= KR_REPLICAS_MAX) {
-      continue;
+    if (value->replica < 0 || value->replica >= KR_REPLICAS_MAX ||
+        replicas[value->replica].server != NULL) {
+      continue; /* no replica's number, or one that has been read */
     }
     error = parse_root_replica(&replicas[value->replica], value->replica == 0 ? failure : &lesser,
                                mem, servers, value, root->place);
@@ -487,5 +539,8 @@ const struct kr_catalog kr_catalog_meta = {
     .low_key = low_key,
     .high_key = high_key,
     .parse_row = parse_row,
+    .state_family = state_family,
+    .state_key = state_key,
+    .parse_state = parse_state,
     .parse_root = parse_root,
 };

@@ -10,9 +10,13 @@
  *  2. A row that cannot be believed, met before any live one, hides the answer: CORRUPT. Further
  *     down it matters to nobody.
  *  3. Split parents and offline regions are passed over; if one of them covers the row and no live
- *     region does: OFFLINE.
+ *     region does: OFFLINE. (That the whole table is disabled takes another read to tell.)
  *  4. The nearest live region that covers the row is the answer, unless the next live one below it
  *     covers the row too: then the larger region id is the newer and answers; equal ids: OVERLAP.
+ *     Only the rows at hand are looked at. If the answer is the last of them (two split parents
+ *     above it in a scan of three), an overlap below it goes unseen: to look would cost every
+ *     lookup beside a fresh split a second request, in order to find what only a broken catalog
+ *     holds, and the answer without is the one that HBase's own client gives.
  *  5. No live region at all among the rows: the caller looks below once more.
  *  6. Else there is a hole above the live region nearest to the row.
  *
@@ -163,6 +167,15 @@ void kr_check_no_table(struct kr_failure *failure, const struct kr_question *que
 
   kr_fail(failure, KEYROUTE_E_TABLE_NOT_FOUND, "table %s is not in the catalog",
           kr_bytes_print(table, sizeof(table), question->table));
+}
+
+void kr_check_table_state(struct kr_failure *failure, const struct kr_question *question,
+                          const char *state)
+{
+  char table[KEY_TEXT];
+
+  kr_fail(failure, KEYROUTE_E_OFFLINE, "table %s is %s",
+          kr_bytes_print(table, sizeof(table), question->table), state);
 }
 
 /* "table t: nothing does it for row r", in so many words. */

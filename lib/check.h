@@ -36,6 +36,10 @@ void kr_check_hole(struct kr_failure *failure, const struct kr_question *questio
                    struct keyroute_bytes start, const struct keyroute_location *next);
 void kr_check_no_table(struct kr_failure *failure, const struct kr_question *question);
 
+/* Regions are kept from servers because of their table, which is `state`: "disabled". */
+void kr_check_table_state(struct kr_failure *failure, const struct kr_question *question,
+                          const char *state);
+
 /* Failures that no row was read for. */
 void kr_check_not_cached(struct kr_failure *failure, const struct kr_question *question);
 void kr_check_no_answer(struct kr_failure *failure, const struct kr_question *question);

@@ -11,6 +11,7 @@
  *   "confirm"  no row at all: the table's first row, forward. Is there a hole, or no such table?
  *   "above"    the nearest region ends below the row: the next one, forward, for the hole's bound
  *   "again"    the answer was reported to be wrong since it was asked for: the same once more
+ *   "state"    the region is offline or on no server: is its whole table disabled?
  *
  *  1. One thing is under way at any time: a root read, a lookup of the parent, or a scan.
  *  2. It never tries again: a failure ends it. If the failure speaks against the place where the
@@ -80,6 +81,7 @@ static void release_rows(struct kr_flight *flight)
   kr_free(flight->means->mem, flight->rows);
   flight->rows = NULL;
   flight->row_count = 0;
+  flight->unplaced = NULL;
 }
 
 static void release_parent(struct kr_flight *flight)
@@ -384,7 +386,9 @@ static void send_scan(struct kr_flight *flight, const char *name, struct kr_scan
 
   begin_step(flight, name);
   scan->region = kr_location_name(flight->at);
-  scan->family = means->catalog->family;
+  if (scan->family == NULL) {
+    scan->family = means->catalog->family;
+  }
   kr_stats_add(means->stats, KR_COUNT_SCANS, 1);
   flight->host->sent(flight);
   flight->request = means->transport->ops->scan(means->transport, server->host, server->port, scan,
@@ -566,7 +570,97 @@ static void confirm(struct kr_flight *flight)
   kr_buf_clear(&low);
 }
 
+/* ---- The table's state, where it may be the reason ---- */
+
+/* The answer as it stands without the table's state: a region on no server, or the failure. */
+static void end_as_judged(struct kr_flight *flight)
+{
+  if (flight->unplaced != NULL) {
+    end_found(flight, flight->unplaced);
+  } else {
+    flight->host->ended(flight);
+  }
+}
+
+/* A read that fails changes nothing: there was an answer before it, and what keeps the parent from
+ * being read is met by the next try. (HBase before 2.0 has no such family.) */
+static void on_state(void *arg, const struct kr_failure *failure, const struct kr_rows *rows)
+{
+  struct kr_flight *flight = arg;
+  const struct kr_means *means = flight->means;
+  struct kr_question question = question_of(flight);
+  const char *state = NULL;
+
+  flight->request = NULL;
+  if (failure->code != 0) {
+    kr_stats_add(means->stats, KR_COUNT_SCANS_FAILED, 1);
+    end_step(flight, failure->server, failure->message);
+  } else {
+    end_scan_step(flight, rows);
+  }
+  if (rows->count > 0) {
+    state = means->catalog->parse_state(means->mem, question.table, &rows->rows[0]);
+  }
+  if (state == NULL) {
+    end_as_judged(flight);
+    return;
+  }
+  forget_row(flight);
+  kr_check_table_state(&flight->failure, &question, state);
+  flight->host->ended(flight);
+}
+
+/* The region is offline or on no server: see whether its table says why. */
+static void read_state(struct kr_flight *flight)
+{
+  const struct kr_catalog *catalog = flight->means->catalog;
+  struct kr_buf key;
+
+  if (catalog->state_family == NULL) {
+    end_as_judged(flight);
+    return;
+  }
+  kr_buf_init(&key, flight->means->mem);
+  catalog->state_key(&key, kr_table_name(flight->table));
+  if (key.failed) {
+    end_no_memory(flight);
+  } else {
+    struct kr_scan scan = {
+        .family = catalog->state_family,
+        .start_row = kr_buf_view(&key),
+        .stop_row = kr_buf_view(&key),
+        .include_start = true,
+        .include_stop = true,
+        .limit = 1,
+    };
+
+    send_scan(flight, "state", &scan, on_state);
+  }
+  kr_buf_clear(&key);
+}
+
 /* ---- The scan itself ---- */
+
+static void decide_found(struct kr_flight *flight, struct keyroute_location *location)
+{
+  if (kr_location_placed(location)) {
+    end_found(flight, location);
+  } else {
+    flight->unplaced = location;
+    read_state(flight);
+  }
+}
+
+static void decide_failed(struct kr_flight *flight, const struct kr_failure *failure)
+{
+  forget_row(flight);
+  flight->failure = *failure;
+  if (failure->code == KEYROUTE_E_OFFLINE) {
+    read_state(flight);
+  } else {
+    flight->host->ended(flight);
+  }
+}
 
 /* The rows are judged. */
 static void decide(struct kr_flight *flight, bool complete)
@@ -577,7 +671,7 @@ static void decide(struct kr_flight *flight, bool complete)
   kr_check_rows(&checked, &question, flight->rows, flight->row_count, complete);
   switch (checked.verdict) {
   case KR_VERDICT_FOUND:
-    end_found(flight, checked.location);
+    decide_found(flight, checked.location);
     break;
   case KR_VERDICT_EMPTY:
     confirm(flight);
@@ -590,8 +684,7 @@ static void decide(struct kr_flight *flight, bool complete)
     scan_up(flight, "above", &flight->parent_row, false, ABOVE_ROWS, on_above);
     break;
   case KR_VERDICT_FAILED:
-    forget_row(flight);
-    end_failed(flight, &checked.failure);
+    decide_failed(flight, &checked.failure);
     break;
   }
 }
@@ -710,6 +803,7 @@ void kr_flight_reroute(struct kr_flight *flight, const struct kr_server *root)
   snprintf(text, sizeof(text), "given up: %s is elsewhere", means->catalog->root);
   end_step(flight, kr_server_print(address, sizeof(address), server->host, server->port), text);
   release_rows(flight);
+  flight->failure.code = 0;
   flight->scans = 0;
   flight->last_key.len = 0;
   keyroute_location_release(flight->at);

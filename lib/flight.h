@@ -83,7 +83,8 @@ struct kr_flight {
   size_t row_count;
   unsigned scans;
   unsigned reroutes;
-  struct kr_buf last_key; /* of the last row met */
+  struct kr_buf last_key;             /* of the last row met */
+  struct keyroute_location *unplaced; /* found, but on no server; borrowed from rows */
 };
 
 /* NULL = out of memory. row is copied. */

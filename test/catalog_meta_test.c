@@ -782,6 +782,99 @@ START_TEST(test_catalog_meta__root_without_memory_says_so)
 }
 END_TEST
 
+/* ---- The state of a table ---- */
+
+static const char *state_of(const char *key, const char *family, struct keyroute_bytes value)
+{
+  struct kr_mem *mem = failing_mem_new();
+  struct kr_cell cell = {.family = keyroute_string(family),
+                         .qualifier = keyroute_string("state"),
+                         .value = value,
+                         .type = 4};
+  struct kr_row row = {keyroute_string(key), &cell, 1};
+  const char *state = catalog->parse_state(mem, keyroute_string("ns:t"), &row);
+
+  failing_mem_done(mem);
+  return state;
+}
+
+START_TEST(test_catalog_meta__state_of_a_table_is_told_if_it_explains_anything)
+{
+  ck_assert_str_eq(state_of("ns:t", "table", kr_bytes("\x08\x01", 2)), "disabled");
+  ck_assert_str_eq(state_of("ns:t", "table", kr_bytes("\x08\x02", 2)), "being disabled");
+  ck_assert_str_eq(state_of("ns:t", "table", kr_bytes("\x08\x03", 2)), "being enabled");
+  /* Fields that are not known do no harm. */
+  ck_assert_str_eq(state_of("ns:t", "table", kr_bytes("\x10\x07\x08\x01", 4)), "disabled");
+  ck_assert_ptr_null(state_of("ns:t", "table", kr_bytes("\x08\x00", 2)));
+}
+END_TEST
+
+START_TEST(test_catalog_meta__state_that_cannot_be_read_is_none)
+{
+  static const char negative[] = "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01";
+
+  ck_assert_ptr_null(state_of("ns:t", "table", kr_bytes(NULL, 0)));
+  ck_assert_ptr_null(state_of("ns:t", "table", kr_bytes("\x08", 1)));
+  ck_assert_ptr_null(state_of("ns:t", "table", kr_bytes("\x08\x04", 2)));
+  ck_assert_ptr_null(state_of("ns:t", "table", kr_bytes("PBUF\x08\x01", 6)));
+  ck_assert_ptr_null(state_of("ns:t", "table", kr_bytes(negative, sizeof(negative) - 1)));
+  ck_assert_ptr_null(state_of("ns:t", "info", kr_bytes("\x08\x01", 2)));
+  ck_assert_ptr_null(state_of("ns:t2", "table", kr_bytes("\x08\x01", 2)));
+  ck_assert_ptr_null(state_of("ns:t,,1", "table", kr_bytes("\x08\x01", 2)));
+}
+END_TEST
+
+START_TEST(test_catalog_meta__row_of_thousands_of_cells_is_read)
+{
+  enum { CELLS = 100000 };
+  struct fixture fixture = fixture_new();
+  struct made_row made = {.count = 0};
+  struct info info = good_info();
+  struct kr_cell *cells = calloc(CELLS, sizeof(*cells));
+
+  ck_assert_ptr_nonnull(cells);
+  add_info(&made, &info);
+  add_place(&made, "h:1");
+  for (size_t i = 0; i < CELLS - made.count; i++) {
+    cells[i] = (struct kr_cell){.family = keyroute_string("info"),
+                                .qualifier = keyroute_string("serverless"),
+                                .value = keyroute_string("odd"),
+                                .type = 4};
+  }
+  memcpy(cells + CELLS - made.count, made.cells, made.count * sizeof(*cells));
+  struct kr_row row = {keyroute_string(GOOD_KEY), cells, CELLS};
+  struct kr_catalog_row out;
+  int error = catalog->parse_row(&out, fixture.mem, fixture.servers, keyroute_string("t"), &row);
+
+  ck_assert_int_eq(error, 0);
+  ck_assert_ptr_nonnull(out.location);
+  ck_assert_str_eq(keyroute_location_host(out.location, 0), "h");
+  ck_assert_int_eq(keyroute_location_replica_count(out.location), 1);
+  keyroute_location_release(out.location);
+  free(cells);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_catalog_meta__replica_of_the_root_named_twice_is_read_once)
+{
+  struct fixture fixture = fixture_new();
+  struct kr_failure failure;
+  uint8_t data[3][128];
+  struct kr_root_value values[] = {
+      {.replica = 0, .data = kr_bytes(data[0], pack_place(data[0], "m0", 1, 3))},
+      {.replica = 2, .data = kr_bytes(data[1], pack_place(data[1], "m2", 1, 3))},
+      {.replica = 2, .data = kr_bytes(data[2], pack_place(data[2], "other", 1, 3))},
+  };
+  struct keyroute_location *location = parse_root(&fixture, &failure, values, 3);
+
+  ck_assert_ptr_nonnull(location);
+  ck_assert_str_eq(keyroute_location_host(location, 2), "m2");
+  keyroute_location_release(location);
+  fixture_free(&fixture);
+}
+END_TEST
+
 /* ---- The suite ---- */
 
 static Suite *suite(void)
@@ -823,6 +916,10 @@ static Suite *suite(void)
   tcase_add_loop_test(tests, test_catalog_meta__root_may_be_written_down, 0,
                       (int)(sizeof(written) / sizeof(written[0])));
   tcase_add_test(tests, test_catalog_meta__root_without_memory_says_so);
+  tcase_add_test(tests, test_catalog_meta__state_of_a_table_is_told_if_it_explains_anything);
+  tcase_add_test(tests, test_catalog_meta__state_that_cannot_be_read_is_none);
+  tcase_add_test(tests, test_catalog_meta__row_of_thousands_of_cells_is_read);
+  tcase_add_test(tests, test_catalog_meta__replica_of_the_root_named_twice_is_read_once);
   suite_add_tcase(made, tests);
   return made;
 }

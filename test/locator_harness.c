@@ -100,7 +100,7 @@ static void finish_from_catalog(struct kr_request *request)
       .include_start = request->include_start,
       .include_stop = request->include_stop,
       .reversed = request->reversed,
-      .family = "info",
+      .family = request->family,
       .limit = request->limit,
   };
   bool more;
@@ -161,7 +161,6 @@ static struct kr_request *scan(struct kr_transport *transport, const char *host,
 
   ck_assert_ptr_nonnull(request);
   ck_assert_int_gt(timeout_ms, 0);
-  ck_assert_str_eq(scan->family, "info");
   request->timer = kr_timer_start(world->loop, answers ? world->latency_ms : timeout_ms,
                                   answers ? answer_due : request_timed_out, request);
   if (request->timer == NULL) {
@@ -172,6 +171,7 @@ static struct kr_request *scan(struct kr_transport *transport, const char *host,
   request->number = ++world->scans;
   snprintf(request->host, sizeof(request->host), "%s", host);
   request->port = port;
+  snprintf(request->family, sizeof(request->family), "%s", scan->family);
   request->start = copy_text(scan->start_row);
   request->start_len = scan->start_row.len;
   request->stop = copy_text(scan->stop_row);

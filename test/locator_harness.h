@@ -18,6 +18,7 @@ struct kr_request {
   int number; /* the first is 1 */
   char host[64];
   int port;
+  char family[16];
   char *start, *stop;
   size_t start_len, stop_len;
   bool include_start, include_stop, reversed;

@@ -366,6 +366,54 @@ static void play_row_cell(struct scenario_world *world, struct scenario_line *li
   each_server(world, line, change_cell, &change);
 }
 
+/* cells TABLE "start" id=N count=N [size=BYTES]: cells that mean nothing, "x00000" and so on. */
+static void play_cells(struct scenario_world *world, struct scenario_line *line)
+{
+  struct fake_region region = named_region(line);
+  struct cell_change change = {.row = fake_region_name(&region)};
+  int count = (int)scenario_line_number(line, "count", 1);
+  size_t size = (size_t)scenario_line_number(line, "size", 1);
+  char *value = calloc(1, size);
+
+  if (value == NULL) {
+    abort();
+  }
+  change.value = (struct keyroute_bytes){value, size};
+  for (int i = 0; i < count; i++) {
+    snprintf(change.qualifier, sizeof(change.qualifier), "x%05d", i);
+    each_server(world, line, change_cell, &change);
+  }
+  free(value);
+  free((void *)(uintptr_t)change.row.data);
+}
+
+struct table_state {
+  const char *table;
+  int state;
+};
+
+static void put_table_state(struct fake_server *server, void *arg)
+{
+  const struct table_state *state = arg;
+
+  fake_server_put_table_state(server, state->table, state->state);
+}
+
+/* tablestate TABLE enabled|disabled|disabling|enabling */
+static void play_table_state(struct scenario_world *world, struct scenario_line *line)
+{
+  static const char *const names[] = {"enabled", "disabled", "disabling", "enabling"};
+  struct table_state state = {scenario_line_word(line, 1), 0};
+  const char *name = scenario_line_word(line, 2);
+
+  while (strcmp(names[state.state], name) != 0) {
+    if (++state.state == sizeof(names) / sizeof(names[0])) {
+      scenario_line_fail(line, "%s is no state of a table", name);
+    }
+  }
+  each_server(world, line, put_table_state, &state);
+}
+
 /* ---- How servers behave --------------------------------------------------------------------- */
 
 static enum fake_what what_of(const struct scenario_line *line, const char *name)
@@ -496,6 +544,7 @@ bool scenario_world_play(struct scenario_world *world, struct scenario_line *lin
   } statements[] = {
       {"blackhole", play_black_hole},
       {"cell", play_cell},
+      {"cells", play_cells},
       {"closed", play_closed_port},
       {"delete", play_delete},
       {"drop", play_drop},
@@ -512,6 +561,7 @@ bool scenario_world_play(struct scenario_world *world, struct scenario_line *lin
       {"server", play_server},
       {"silent", play_silent},
       {"stop", play_stop},
+      {"tablestate", play_table_state},
       {"talk", play_talk},
   };
   const char *name = scenario_line_word(line, 0);
