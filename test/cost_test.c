@@ -1,5 +1,5 @@
 /*
- * What an answer costs: requests, scanners, allocations, locks, looks at the clock.
+ * What an answer costs: requests, scanners, allocations, locks, looks at the clock and at names.
  *
  * Requests are counted by the scripted server. The rest is counted in the calling thread by
  * standing in front of the C library's functions, which a sanitizer does too: in such a build only
@@ -11,6 +11,7 @@
 
 #include <check.h>
 #include <dlfcn.h>
+#include <netdb.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -66,6 +67,22 @@ int pthread_mutex_lock(pthread_mutex_t *mutex)
   return next(mutex);
 }
 #endif
+
+/* Names asked for that no name server knows, counted over all threads. */
+static atomic_uint unknown_names;
+
+int getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
+                struct addrinfo **found)
+{
+  int (*next)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+
+  if (strstr(host, ".invalid") != NULL) {
+    atomic_fetch_add(&unknown_names, 1);
+    return EAI_NONAME;
+  }
+  *(void **)&next = dlsym(RTLD_NEXT, "getaddrinfo");
+  return next(host, port, hints, found);
+}
 
 /* The connection's allocator, counted over all threads. */
 static atomic_uint own_allocations;
@@ -353,6 +370,26 @@ static void *call(void *arg)
   return NULL;
 }
 
+START_TEST(test_cost__s105_no_name_of_an_answer_is_resolved)
+{
+  const struct fake_region region = {
+      .table = "inside", .id = 3, .host = "rs7.cluster.invalid", .port = 16020, .start_code = 9};
+  struct keyroute_location *location = NULL;
+
+  fake_server_put_region(cluster.server, &region);
+  int64_t missed = locate_id("inside", "a", NULL);
+  int64_t hit = locate_id("inside", "b", NULL);
+  int error = keyroute_locate(&location, cluster.conn, "inside", keyroute_string("c"), NULL, NULL);
+
+  ck_assert_int_eq(missed, 3);
+  ck_assert_int_eq(hit, 3);
+  ck_assert_int_eq(error, 0);
+  ck_assert_str_eq(keyroute_location_host(location, 0), "rs7.cluster.invalid");
+  ck_assert_uint_eq(atomic_load(&unknown_names), 0);
+  keyroute_location_release(location);
+}
+END_TEST
+
 START_TEST(test_cost__a_crowd_of_threads_on_one_region_makes_one_request)
 {
   struct caller callers[CALLERS];
@@ -459,6 +496,7 @@ int main(void)
   tcase_add_test(all, test_cost__a_hit_through_a_handle_is_free_too);
   tcase_add_test(all, test_cost__a_hit_with_after_and_before_is_free_too);
   tcase_add_test(all, test_cost__peeking_is_free);
+  tcase_add_test(all, test_cost__s105_no_name_of_an_answer_is_resolved);
   tcase_add_test(all, test_cost__a_crowd_of_threads_on_one_region_makes_one_request);
   tcase_add_test(all, test_cost__a_crowd_of_calls_on_one_region_makes_one_request);
   tcase_add_test(all, test_cost__a_crowd_on_an_absent_table_makes_two_requests);

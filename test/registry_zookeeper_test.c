@@ -271,6 +271,12 @@ START_TEST(test_registry_zookeeper__reads_the_primary_and_its_replicas)
   zookeeper_create(server, "/hbase/meta-region-server-2", "two");
   zookeeper_create(server, "/hbase/meta-region-server-3", "");
   zookeeper_create(server, "/hbase/meta-region-server-x", "no");
+  zookeeper_create(server, "/hbase/meta-region-server-", "no");
+  zookeeper_create(server, "/hbase/meta-region-server-0", "no");
+  zookeeper_create(server, "/hbase/meta-region-server-007", "no");
+  zookeeper_create(server, "/hbase/meta-region-server--4", "no");
+  zookeeper_create(server, "/hbase/meta-region-server-5x", "no");
+  zookeeper_create(server, "/hbase/meta-region-server-99999999999999999999", "no");
   zookeeper_create(server, "/hbase/meta-region-serverless", "no");
   open_default();
 
@@ -303,6 +309,22 @@ START_TEST(test_registry_zookeeper__a_replica_that_cannot_be_read_is_left_out)
 }
 END_TEST
 
+START_TEST(test_registry_zookeeper__s065_a_leftover_root_region_server_is_not_looked_at)
+{
+  zookeeper_create(server, "/hbase/root-region-server", "old");
+  open_default();
+  struct answer both = read_once(PATIENCE_MS);
+  zookeeper_delete(server, "/hbase/meta-region-server");
+
+  struct answer old_alone = read_once(PATIENCE_MS);
+
+  expect_value(&both, "here");
+  ck_assert_uint_eq(both.count, 1);
+  ck_assert_str_eq(both.place, "znode /hbase/meta-region-server");
+  expect_failure(&old_alone, KEYROUTE_E_BOOTSTRAP, "no such znode /hbase/meta-region-server");
+}
+END_TEST
+
 START_TEST(test_registry_zookeeper__each_read_asks_the_server)
 {
   open_default();
@@ -331,7 +353,7 @@ START_TEST(test_registry_zookeeper__a_change_is_reported)
 }
 END_TEST
 
-START_TEST(test_registry_zookeeper__a_missing_znode_is_named_and_its_creation_reported)
+START_TEST(test_registry_zookeeper__s063_a_missing_znode_is_named_and_its_creation_reported)
 {
   zookeeper_create(server, "/hbase", "");
   open_default();
@@ -363,7 +385,7 @@ START_TEST(test_registry_zookeeper__s073_parent_and_znode_created_later_are_repo
 }
 END_TEST
 
-START_TEST(test_registry_zookeeper__an_empty_znode_is_bootstrap)
+START_TEST(test_registry_zookeeper__s063_an_empty_znode_is_bootstrap)
 {
   zookeeper_set(server, "/hbase/meta-region-server", "");
   open_default();
@@ -594,7 +616,7 @@ START_TEST(test_registry_zookeeper__s075_an_expired_session_is_replaced_and_watc
 }
 END_TEST
 
-START_TEST(test_registry_zookeeper__a_server_that_closes_each_session_is_told_and_not_hammered)
+START_TEST(test_registry_zookeeper__s078_a_server_that_closes_each_session_is_told_and_not_hammered)
 {
   open_through_proxy();
   proxy_set(proxy, PROXY_FLAP);
@@ -637,7 +659,7 @@ START_TEST(test_registry_zookeeper__a_session_that_dies_in_a_silent_outage_is_re
 }
 END_TEST
 
-START_TEST(test_registry_zookeeper__a_server_that_hangs_is_left_after_one_read)
+START_TEST(test_registry_zookeeper__s071_a_server_that_hangs_is_left_after_one_read)
 {
   settings.session_timeout_ms = 10000;
   open_through_proxy();
@@ -695,7 +717,7 @@ START_TEST(test_registry_zookeeper__s071_silence_is_a_timeout_at_the_deadline)
 
   expect_failure(&answer, KEYROUTE_E_TIMEOUT, "did not answer within 500 ms");
   ck_assert_int_ge(answer.took_us, 499000);
-  ck_assert_int_lt(answer.took_us, 700000);
+  ck_assert_int_lt(answer.took_us, 2000000);
 }
 END_TEST
 
@@ -1039,7 +1061,7 @@ static void add_with_server(Suite *suite)
   TCase *tcase = add_case(suite, "server", setup_server);
 
   tcase_add_test(tcase,
-                 test_registry_zookeeper__a_missing_znode_is_named_and_its_creation_reported);
+                 test_registry_zookeeper__s063_a_missing_znode_is_named_and_its_creation_reported);
   tcase_add_test(tcase, test_registry_zookeeper__s073_parent_and_znode_created_later_are_reported);
   tcase_add_test(tcase, test_registry_zookeeper__s069_a_chroot_stands_in_front_of_the_parent);
   tcase_add_test(tcase, test_registry_zookeeper__s069_an_absent_chroot_is_named);
@@ -1053,9 +1075,11 @@ static void add_with_znode(Suite *suite)
 
   tcase_add_test(tcase, test_registry_zookeeper__reads_the_primary_and_its_replicas);
   tcase_add_test(tcase, test_registry_zookeeper__a_replica_that_cannot_be_read_is_left_out);
+  tcase_add_test(tcase,
+                 test_registry_zookeeper__s065_a_leftover_root_region_server_is_not_looked_at);
   tcase_add_test(tcase, test_registry_zookeeper__each_read_asks_the_server);
   tcase_add_test(tcase, test_registry_zookeeper__a_change_is_reported);
-  tcase_add_test(tcase, test_registry_zookeeper__an_empty_znode_is_bootstrap);
+  tcase_add_test(tcase, test_registry_zookeeper__s063_an_empty_znode_is_bootstrap);
   tcase_add_test(tcase, test_registry_zookeeper__a_large_znode_is_read_whole);
   tcase_add_test(tcase, test_registry_zookeeper__a_znode_we_may_not_read_is_auth);
   tcase_add_test(tcase, test_registry_zookeeper__many_reads_at_once_are_each_answered_once);
@@ -1067,10 +1091,11 @@ static void add_with_znode(Suite *suite)
   tcase_add_test(tcase,
                  test_registry_zookeeper__s075_an_expired_session_is_replaced_and_watched_again);
   tcase_add_test(
-      tcase, test_registry_zookeeper__a_server_that_closes_each_session_is_told_and_not_hammered);
+      tcase,
+      test_registry_zookeeper__s078_a_server_that_closes_each_session_is_told_and_not_hammered);
   tcase_add_test(tcase,
                  test_registry_zookeeper__a_session_that_dies_in_a_silent_outage_is_replaced);
-  tcase_add_test(tcase, test_registry_zookeeper__a_server_that_hangs_is_left_after_one_read);
+  tcase_add_test(tcase, test_registry_zookeeper__s071_a_server_that_hangs_is_left_after_one_read);
   tcase_add_test(tcase,
                  test_registry_zookeeper__s072_a_client_that_does_not_start_fails_the_waiter);
   tcase_add_test(tcase, test_registry_zookeeper__a_dead_address_does_not_hold_up_the_others);
