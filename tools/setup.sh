@@ -9,7 +9,7 @@ set -euo pipefail
 build=(gcc g++ make autoconf automake libtool pkg-config protobuf-compiler protobuf-c-compiler
   libprotobuf-c-dev libuv1-dev liburcu-dev uthash-dev libzookeeper-mt-dev libxml2-dev libmd-dev
   libjansson-dev libgrpc-dev)
-tests=(check libsubunit-dev openjdk-17-jdk-headless maven valgrind mandoc procps clang-format
+tests=(check patch libsubunit-dev openjdk-17-jdk-headless maven valgrind mandoc procps clang-format
   clang libclang-rt-14-dev)
 
 say() { printf 'setup: %s\n' "$*" >&2; }
