@@ -2,10 +2,11 @@
 # Runs every test, having installed what is missing. The last line is "N passed, N failed".
 #
 #   test/run.sh              everything
-#   test/run.sh unit         one part: unit, address, thread, hbase, valgrind, fuzz, dist (several may be
+#   test/run.sh unit         one part: unit, bugs, address, thread, hbase, valgrind, fuzz, dist (several may be
 #                            named)
 #
 #   unit      the tests that need no cluster, as built by default
+#   bugs      bugs made on purpose in the library, one after another: the unit tests must see each
 #   address   the same under the address and undefined-behaviour sanitizers, and servers that die
 #   thread    the same under the thread sanitizer
 #   hbase     against real HBase 2.6.3 and 2.4.18 (Java, jars from the package registry)
@@ -23,7 +24,7 @@ trap 'trap - INT TERM; say "interrupted"; kill -TERM 0' INT TERM
 export srcdir=$top KEYROUTE_CLUSTER_DIR=$top/test/cluster
 
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(unit address thread hbase valgrind fuzz dist)
+[ ${#parts[@]} -gt 0 ] || parts=(unit bugs address thread hbase valgrind fuzz dist)
 passed=0 failed=0 skipped=0
 say() { printf '%s\n' "$*"; }
 say_part() { printf '\n== %s\n' "$*"; }
@@ -131,7 +132,14 @@ part_unit() {
   unit_tests build ""
   run includes build test/includes_test.sh
   run format build test/format_test.sh
+  run conformance build test/conformance.sh --check
   SO=build/.libs/libkeyroute.so run symbols build test/symbols_test.sh
+}
+
+part_bugs() {
+  say_part "bugs made on purpose"
+  build build --enable-werror
+  run bugs build test/bugs.sh build
 }
 
 part_address() {
