@@ -113,6 +113,24 @@ void kr_rcu_barrier(void)
   FUZZ_CHECK(readers == 0);
 }
 
+bool kr_rcu_usable(void)
+{
+  return true;
+}
+
+/* Nobody forks here. */
+void kr_rcu_before_fork(void)
+{
+}
+
+void kr_rcu_after_fork_in_parent(void)
+{
+}
+
+void kr_rcu_after_fork_in_child(void)
+{
+}
+
 /* ---- Workers -------------------------------------------------------------------------------- */
 
 struct kr_worker {
