@@ -101,6 +101,14 @@ void kr_free(struct kr_mem *mem, void *old)
   }
 }
 
+size_t kr_mem_taken(size_t size)
+{
+  enum { HEADER = 8, UNIT = 16, LEAST = 32 };
+  size_t taken = (size + HEADER + UNIT - 1) / UNIT * UNIT;
+
+  return taken > LEAST ? taken : LEAST;
+}
+
 char *kr_copy(struct kr_mem *mem, struct keyroute_bytes bytes)
 {
   char *copy = kr_alloc(mem, bytes.len + 1);

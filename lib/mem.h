@@ -17,6 +17,10 @@ void *kr_calloc(struct kr_mem *mem, size_t size);
 void *kr_realloc(struct kr_mem *mem, void *old, size_t size);
 void kr_free(struct kr_mem *mem, void *old); /* NULL is accepted */
 
+/* What an allocation of so many bytes takes of the machine's memory: that of glibc, which puts a
+ * header before it and rounds up. Other allocators are near it. */
+size_t kr_mem_taken(size_t size);
+
 /* A copy with a NUL behind it, so that text stays text. */
 char *kr_copy(struct kr_mem *mem, struct keyroute_bytes bytes);
 

@@ -41,6 +41,8 @@ struct entry {
 struct kr_servers {
   struct kr_mem *mem;
   struct entry *entries;
+  size_t entries_size; /* memory that entries, keys and servers take */
+  size_t size;         /* atomic: the same, the hash table included */
 };
 
 struct kr_server *kr_server_ref(struct kr_server *server)
@@ -75,6 +77,8 @@ void kr_server_drop(struct kr_server *server)
 
 bool kr_server_dropped(const struct kr_server *server)
 {
+  /* Each hit asks. All hits on the server share the line, which changes only when locations on it
+   * come and go (refs), so that it stays in every processor's cache. */
   return __atomic_load_n(&server->dropped, __ATOMIC_ACQUIRE);
 }
 
@@ -103,11 +107,40 @@ struct kr_servers *kr_servers_new(struct kr_mem *mem)
   return servers;
 }
 
+static size_t entry_size(const struct entry *entry)
+{
+  size_t host_len = strlen(entry->server->host);
+
+  return kr_mem_taken(sizeof(*entry)) + kr_mem_taken(sizeof(*entry->key) + host_len) +
+         kr_mem_taken(sizeof(*entry->server) + host_len + 1);
+}
+
+static void publish_size(struct kr_servers *servers)
+{
+  size_t size = servers->entries_size;
+
+  if (servers->entries != NULL) {
+    const UT_hash_table *table = servers->entries->hh.tbl;
+
+    size +=
+        kr_mem_taken(sizeof(*table)) + kr_mem_taken(table->num_buckets * sizeof(table->buckets[0]));
+  }
+  /* Relaxed: a figure for people, which orders nothing. */
+  __atomic_store_n(&servers->size, size, __ATOMIC_RELAXED);
+}
+
+size_t kr_servers_size(const struct kr_servers *servers)
+{
+  return __atomic_load_n(&servers->size, __ATOMIC_RELAXED);
+}
+
 static void remove_entry(struct kr_servers *servers, struct entry *entry)
 {
   struct kr_mem *mem = servers->mem;
 
+  servers->entries_size -= entry_size(entry);
   HASH_DEL(servers->entries, entry);
+  publish_size(servers);
   kr_server_release(entry->server);
   kr_free(mem, entry->key);
   kr_free(mem, entry);
@@ -174,6 +207,8 @@ static struct entry *add_entry(struct kr_servers *servers, struct server_key *ke
     kr_free(mem, entry);
     return NULL;
   }
+  servers->entries_size += entry_size(entry);
+  publish_size(servers);
   return entry;
 }
 

@@ -55,4 +55,7 @@ struct kr_server *kr_servers_find(const struct kr_servers *servers, struct keyro
 void kr_servers_purge(struct kr_servers *servers, int64_t now_us);
 size_t kr_servers_count(const struct kr_servers *servers);
 
+/* Memory that the table and the servers in it take, the allocator's own included. Any thread. */
+size_t kr_servers_size(const struct kr_servers *servers);
+
 #endif

@@ -49,6 +49,7 @@ struct kr_skiplist {
   struct kr_mem *mem; /* counted */
   struct node *head;  /* stands before all keys, has all levels, has no key */
   uint64_t random;    /* writer's */
+  size_t size;        /* writer's */
   atomic_int height;  /* levels in use, at least 1; never shrinks */
   atomic_size_t count;
 };
@@ -74,9 +75,14 @@ static void set_next(struct node *node, int level, struct node *to)
   atomic_store_explicit(&node->next[level], to, memory_order_release);
 }
 
+static size_t node_size(int height)
+{
+  return sizeof(struct node) + (size_t)height * sizeof(((struct node *)NULL)->next[0]);
+}
+
 static struct node *node_new(struct kr_mem *mem, struct keyroute_bytes key, void *value, int height)
 {
-  struct node *node = kr_alloc(mem, sizeof(*node) + (size_t)height * sizeof(node->next[0]));
+  struct node *node = kr_alloc(mem, node_size(height));
 
   if (node == NULL) {
     return NULL;
@@ -101,6 +107,7 @@ static void node_free(struct kr_rcu_head *head)
 
 static void node_retire(struct kr_skiplist *list, struct node *node)
 {
+  list->size -= kr_mem_taken(node_size(node->height));
   node->mem = kr_mem_ref(list->mem);
   kr_rcu_defer(&node->rcu, node_free);
 }
@@ -176,6 +183,11 @@ static int random_height(struct kr_skiplist *list)
   return height;
 }
 
+size_t kr_skiplist_empty_size(void)
+{
+  return kr_mem_taken(sizeof(struct kr_skiplist)) + kr_mem_taken(node_size(MAX_HEIGHT));
+}
+
 struct kr_skiplist *kr_skiplist_new(struct kr_mem *mem)
 {
   struct kr_skiplist *list = kr_alloc(mem, sizeof(*list));
@@ -188,6 +200,7 @@ struct kr_skiplist *kr_skiplist_new(struct kr_mem *mem)
   }
   list->mem = kr_mem_ref(mem);
   list->head = head;
+  list->size = kr_skiplist_empty_size();
   list->random = 0x9e3779b97f4a7c15; /* any number but 0 */
   atomic_init(&list->height, 1);
   atomic_init(&list->count, 0);
@@ -265,6 +278,7 @@ int kr_skiplist_put(struct kr_skiplist *list, struct keyroute_bytes key, void *v
     return KEYROUTE_E_NO_MEMORY;
   }
   *replaced = old != NULL ? old->value : NULL;
+  list->size += kr_mem_taken(node_size(node->height));
   if (old == NULL) {
     link_up(list, node, left, NULL);
     set_count(list, kr_skiplist_count(list) + 1);
@@ -336,6 +350,11 @@ void *kr_skiplist_last(const struct kr_skiplist *list)
 size_t kr_skiplist_count(const struct kr_skiplist *list)
 {
   return atomic_load_explicit(&list->count, memory_order_relaxed); /* see set_count */
+}
+
+size_t kr_skiplist_size(const struct kr_skiplist *list)
+{
+  return list->size;
 }
 
 /* One after another: this list has nothing to gain from knowing the keys together. */

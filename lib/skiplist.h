@@ -28,6 +28,10 @@ void *kr_skiplist_first(const struct kr_skiplist *list);
 void *kr_skiplist_last(const struct kr_skiplist *list);
 size_t kr_skiplist_count(const struct kr_skiplist *list);
 
+/* Writer. Memory that the list takes, the allocator's own included; not what waits for readers. */
+size_t kr_skiplist_size(const struct kr_skiplist *list);
+size_t kr_skiplist_empty_size(void); /* of one with nothing in it; any thread */
+
 /* floor for many keys: values[i] is that of keys[i] or NULL. */
 void kr_skiplist_floor_many(const struct kr_skiplist *list, void **values,
                             const struct keyroute_bytes *keys, size_t count);

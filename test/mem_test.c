@@ -121,6 +121,16 @@ START_TEST(test_mem__short_memory_is_null_everywhere)
 }
 END_TEST
 
+START_TEST(test_mem__what_an_allocation_takes_is_what_glibc_makes_of_it)
+{
+  static const size_t sizes[][2] = {{0, 32}, {24, 32}, {25, 48}, {40, 48}, {41, 64}, {1000, 1008}};
+
+  for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+    ck_assert_uint_eq(kr_mem_taken(sizes[i][0]), sizes[i][1]);
+  }
+}
+END_TEST
+
 /* ---- The suite ---- */
 
 static Suite *suite(void)
@@ -136,6 +146,7 @@ static Suite *suite(void)
   tcase_add_test(tests, test_mem__size_zero_gives_memory);
   tcase_add_test(tests, test_mem__copy_has_a_nul_behind_it);
   tcase_add_test(tests, test_mem__short_memory_is_null_everywhere);
+  tcase_add_test(tests, test_mem__what_an_allocation_takes_is_what_glibc_makes_of_it);
   suite_add_tcase(made, tests);
   return made;
 }

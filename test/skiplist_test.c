@@ -91,6 +91,33 @@ START_TEST(test_skiplist__empty_list_answers_none)
 }
 END_TEST
 
+START_TEST(test_skiplist__size_follows_what_is_in_it)
+{
+  struct kr_mem *mem = failing_mem_new();
+  struct kr_skiplist *list = kr_skiplist_new(mem);
+  size_t empty = kr_skiplist_size(list);
+  int value;
+  void *replaced;
+
+  ck_assert_uint_eq(empty, kr_skiplist_empty_size());
+  ck_assert_int_eq(kr_skiplist_put(list, keyroute_string("k"), &value, &replaced), 0);
+  size_t one = kr_skiplist_size(list);
+  ck_assert_uint_gt(one, empty);
+  ck_assert_int_eq(kr_skiplist_put(list, keyroute_string("k"), &value, &replaced), 0);
+  ck_assert_uint_eq(kr_skiplist_size(list), one);
+  mem_fail(1);
+  ck_assert_int_ne(kr_skiplist_put(list, keyroute_string("l"), &value, &replaced), 0);
+  mem_fail(0);
+  ck_assert_uint_eq(kr_skiplist_size(list), one);
+  kr_skiplist_take(list, keyroute_string("k"));
+
+  ck_assert_uint_eq(kr_skiplist_size(list), empty);
+  kr_skiplist_free(list);
+  kr_rcu_barrier();
+  failing_mem_done(mem);
+}
+END_TEST
+
 START_TEST(test_skiplist__empty_key_is_the_smallest_key)
 {
   struct kr_mem *mem = failing_mem_new();
@@ -618,6 +645,7 @@ static Suite *suite(void)
 
   tcase_set_timeout(tests, 60);
   tcase_add_test(tests, test_skiplist__empty_list_answers_none);
+  tcase_add_test(tests, test_skiplist__size_follows_what_is_in_it);
   tcase_add_test(tests, test_skiplist__empty_key_is_the_smallest_key);
   tcase_add_test(tests, test_skiplist__keys_are_unsigned_bytes_and_prefixes_come_first);
   tcase_add_test(tests, test_skiplist__replacing_takes_the_key_of_the_new_value);
