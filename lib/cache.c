@@ -13,6 +13,9 @@
  *     those who change shards or counts; readers take no lock.
  *  5. A table object outlives its last region while somebody counts it: a handle stays valid while
  *     the table is dropped and made again.
+ *  6. All regions stand in one ring (ring.c), which the sweeper goes round, and which is gone on
+ *     along when room is short: what was hit since the last look is spared once, and the catalog's
+ *     own regions as long as there are others. No visit, and no store, looks at all of them.
  *
  * What a store may replace, in kr_cache_store's terms:
  *
@@ -25,15 +28,22 @@
  */
 #include "lib/cache.h"
 
+#include "lib/age.h"
 #include "lib/bytes.h"
 #include "lib/hash.h"
+#include "lib/ring.h"
 #include "lib/skiplist.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
 enum { SHARDS = 256 };
+
+/* How many regions that were hit lately are spared for one that has to go. If all are in use, one
+ * of them goes before the loop has looked at the whole cache. */
+enum { SPARED_MAX = 64 };
 
 struct keyroute_table {
   struct kr_cache *cache;
@@ -42,6 +52,7 @@ struct keyroute_table {
   size_t refs;       /* tables_lock */
   int64_t missed_us; /* loop thread: when a row was last missed, 0 = never */
   unsigned hash;
+  bool pinned; /* loop thread */
   uint32_t name_len;
   char name[];
 };
@@ -56,6 +67,7 @@ struct shard {
   struct kr_rcu_head rcu;
   struct kr_mem *mem;
   struct entry *by_name;
+  size_t size; /* memory that it takes */
   size_t count;
   struct entry entries[];
 };
@@ -64,9 +76,16 @@ struct kr_cache {
   struct kr_mem *mem;
   struct kr_stats *stats;
   void *owner;
+  void (*stored)(void *arg); /* the watcher's; NULL = there is none */
+  void *stored_arg;
+  struct kr_cache_limits limits;
   uint64_t now;               /* logical time; loop thread */
+  struct kr_ring ring;        /* all regions; loop thread */
+  size_t pinned;              /* of these, how many are of pinned tables; loop thread */
+  struct kr_age age;          /* loop thread */
   atomic_uint_fast64_t epoch; /* grows when something is retired from outside */
   pthread_mutex_t tables_lock;
+  bool has_leftovers;                   /* tables_lock: tables found no memory to leave with */
   atomic_size_t tables, regions, bytes; /* relaxed: figures for people, which order nothing */
   _Atomic(struct shard *) shards[SHARDS];
 };
@@ -113,21 +132,29 @@ static void shard_free_deferred(struct kr_rcu_head *head)
   shard_free((struct shard *)(void *)head); /* its first field */
 }
 
+/* Memory that uthash takes for a table of its own. */
+static size_t hash_size(const UT_hash_table *table)
+{
+  return kr_mem_taken(sizeof(*table)) +
+         kr_mem_taken(table->num_buckets * sizeof(table->buckets[0]));
+}
+
 /* A copy of old (may be NULL) without `leave` and with `add`; either may be NULL. */
 static struct shard *shard_copy(struct kr_mem *mem, const struct shard *old,
                                 const struct keyroute_table *leave, struct keyroute_table *add)
 {
-  size_t room = (old != NULL ? old->count : 0) + 1;
-  struct shard *shard = kr_calloc(mem, sizeof(*shard) + room * sizeof(shard->entries[0]));
+  size_t old_count = old != NULL ? old->count : 0;
+  size_t room = old_count + (add != NULL ? 1 : 0) - (leave != NULL ? 1 : 0);
+  size_t size = sizeof(struct shard) + room * sizeof(struct entry);
+  struct shard *shard = kr_calloc(mem, size);
   bool hash_failed = false;
 
   if (shard == NULL) {
     return NULL;
   }
   shard->mem = kr_mem_ref(mem);
-  for (size_t i = 0; i < room; i++) {
-    bool is_old = i + 1 < room;
-    struct keyroute_table *table = is_old ? old->entries[i].table : add;
+  for (size_t i = 0; i <= old_count; i++) {
+    struct keyroute_table *table = i < old_count ? old->entries[i].table : add;
 
     if (table == NULL || table == leave) {
       continue;
@@ -142,14 +169,24 @@ static struct shard *shard_copy(struct kr_mem *mem, const struct shard *old,
     shard_free(shard);
     return NULL;
   }
+  shard->size = kr_mem_taken(size) + hash_size(shard->by_name->hh.tbl);
   return shard;
 }
 
-/* Publish a shard in place of another. tables_lock is held, under which shards are read relaxed. */
-static void shard_publish(_Atomic(struct shard *) *place, struct shard *shard)
+/* A figure grows by after - before, which may be less than nothing. */
+static void count_bytes(struct kr_cache *cache, size_t before, size_t after)
+{
+  atomic_fetch_add_explicit(&cache->bytes, after - before, memory_order_relaxed);
+}
+
+/* Publish a shard in place of another; NULL = none any more. tables_lock is held, under which
+ * shards are read relaxed. */
+static void shard_publish(struct kr_cache *cache, _Atomic(struct shard *) *place,
+                          struct shard *shard)
 {
   struct shard *old = atomic_load_explicit(place, memory_order_relaxed);
 
+  count_bytes(cache, old != NULL ? old->size : 0, shard != NULL ? shard->size : 0);
   /* Release: a reader that finds the new shard finds its entries filled in. */
   atomic_store_explicit(place, shard, memory_order_release);
   if (old != NULL) {
@@ -169,9 +206,27 @@ struct kr_cache *kr_cache_new(struct kr_mem *mem, struct kr_stats *stats)
   return cache;
 }
 
+void kr_cache_set_limits(struct kr_cache *cache, const struct kr_cache_limits *limits)
+{
+  cache->limits = *limits;
+  kr_age_init(&cache->age, limits->ttl_ms, limits->idle_ms);
+}
+
+void kr_cache_set_watcher(struct kr_cache *cache, void (*stored)(void *arg), void *arg)
+{
+  cache->stored = stored;
+  cache->stored_arg = arg;
+}
+
 void kr_cache_set_owner(struct kr_cache *cache, void *owner)
 {
   cache->owner = owner;
+}
+
+/* Memory that a table takes while it is empty. */
+static size_t empty_size(const struct keyroute_table *table)
+{
+  return kr_mem_taken(sizeof(*table) + table->name_len) + kr_skiplist_empty_size();
 }
 
 static void table_free(struct keyroute_table *table)
@@ -224,7 +279,8 @@ static struct keyroute_table *table_add(struct kr_cache *cache, struct keyroute_
       table_free(table);
       return NULL;
     }
-    shard_publish(place, shard);
+    shard_publish(cache, place, shard);
+    count_bytes(cache, 0, empty_size(table));
     atomic_fetch_add_explicit(&cache->tables, 1, memory_order_relaxed);
   }
   return table;
@@ -256,23 +312,28 @@ struct keyroute_table *kr_cache_table(struct kr_cache *cache, struct keyroute_by
 }
 
 /* Take a table out of its shard if nobody counts it and it is empty. If there is no memory for the
- * smaller shard it stays until it is next looked at. tables_lock is held. */
+ * smaller shard it stays until the next visit. tables_lock is held. */
 static void table_drop_if_unused(struct keyroute_table *table)
 {
   struct kr_cache *cache = table->cache;
   _Atomic(struct shard *) *place = shard_of(cache, table->hash);
+  struct shard *old = atomic_load_explicit(place, memory_order_relaxed);
+  struct shard *smaller = NULL;
 
   if (table->refs > 0 || kr_skiplist_count(table->regions) > 0) {
     return;
   }
-  struct shard *shard =
-      shard_copy(cache->mem, atomic_load_explicit(place, memory_order_relaxed), table, NULL);
-
-  if (shard != NULL) {
-    shard_publish(place, shard);
-    atomic_fetch_sub_explicit(&cache->tables, 1, memory_order_relaxed);
-    kr_rcu_defer(&table->rcu, table_free_deferred);
+  if (old->count > 1) {
+    smaller = shard_copy(cache->mem, old, table, NULL);
+    if (smaller == NULL) {
+      cache->has_leftovers = true;
+      return;
+    }
   }
+  shard_publish(cache, place, smaller);
+  count_bytes(cache, empty_size(table), 0);
+  atomic_fetch_sub_explicit(&cache->tables, 1, memory_order_relaxed);
+  kr_rcu_defer(&table->rcu, table_free_deferred);
 }
 
 struct keyroute_table *kr_table_ref(struct keyroute_table *table)
@@ -397,22 +458,131 @@ uint64_t kr_cache_tick(struct kr_cache *cache)
   return ++cache->now;
 }
 
-/* The count on a location that has left the skip list goes back later. */
-static void forget(struct kr_cache *cache, struct keyroute_location *location)
+/* A location has come into the skip list of a table. */
+static void remember(struct kr_cache *cache, struct keyroute_table *table,
+                     struct keyroute_location *location)
 {
+  location->cached.table = table;
+  kr_ring_add(&cache->ring, location);
+  cache->pinned += table->pinned ? 1 : 0;
+  atomic_fetch_add_explicit(&cache->regions, 1, memory_order_relaxed);
+  count_bytes(cache, 0, kr_location_size(location));
+}
+
+/* Why a location really leaves: if it was retired before, what retired it. */
+static enum kr_evicted why(const struct keyroute_location *location, enum kr_evicted reason)
+{
+  enum kr_evicted before = kr_location_retired_why(location);
+
+  return before != KR_NOT_EVICTED ? before : reason;
+}
+
+/* A location has left the skip list: the count on it goes back later. */
+static void forget(struct kr_cache *cache, struct keyroute_location *location,
+                   enum kr_evicted reason)
+{
+  reason = why(location, reason);
+  cache->pinned -= location->cached.table->pinned ? 1 : 0;
+  kr_ring_remove(&cache->ring, location);
   atomic_fetch_sub_explicit(&cache->regions, 1, memory_order_relaxed);
-  atomic_fetch_sub_explicit(&cache->bytes, kr_location_size(location), memory_order_relaxed);
+  count_bytes(cache, kr_location_size(location), 0);
   kr_stats_add(cache->stats, KR_COUNT_EVICTIONS, 1);
+  kr_stats_add(cache->stats, KR_COUNT_EVICTED_REPLACED + (reason - KR_EVICTED_REPLACED), 1);
   /* It may still be held by somebody who asks whether it is current. */
-  kr_location_retire(location);
+  kr_location_retire(location, reason);
   kr_location_release_later(location);
 }
 
-static void take_out(struct kr_cache *cache, struct keyroute_table *table,
-                     struct keyroute_location *location)
+static void take_out(struct kr_cache *cache, struct keyroute_location *location,
+                     enum kr_evicted reason)
 {
+  struct keyroute_table *table = location->cached.table;
+  size_t before = kr_skiplist_size(table->regions);
+
   kr_skiplist_take(table->regions, keyroute_location_start_key(location));
-  forget(cache, location);
+  count_bytes(cache, before, kr_skiplist_size(table->regions));
+  forget(cache, location, reason);
+}
+
+void kr_table_pin(struct keyroute_table *table)
+{
+  if (!table->pinned) {
+    table->pinned = true;
+    table->cache->pinned += kr_skiplist_count(table->regions);
+  }
+}
+
+/* Drop a table if it is unused. It may have been dropped, and so be no more than readable, before
+ * the lock is had: whoever calls has had a read section open since the table was in use. */
+static void leave_if_unused(struct keyroute_table *table)
+{
+  struct kr_cache *cache = table->cache;
+
+  pthread_mutex_lock(&cache->tables_lock);
+  if (shard_find(atomic_load_explicit(shard_of(cache, table->hash), memory_order_relaxed),
+                 kr_table_name(table), table->hash) == table) {
+    table_drop_if_unused(table);
+  }
+  pthread_mutex_unlock(&cache->tables_lock);
+}
+
+/* Take a location out, and with its last one the table. */
+static void evict(struct kr_cache *cache, struct keyroute_location *location,
+                  enum kr_evicted reason)
+{
+  struct keyroute_table *table = location->cached.table;
+
+  kr_rcu_read_begin();
+  take_out(cache, location, reason);
+  if (kr_skiplist_count(table->regions) == 0) {
+    leave_if_unused(table);
+  }
+  kr_rcu_read_end();
+}
+
+static bool is_full(const struct kr_cache *cache)
+{
+  struct kr_cache_size size = kr_cache_size(cache);
+
+  return (cache->limits.regions > 0 && size.regions > cache->limits.regions) ||
+         (cache->limits.bytes > 0 && size.bytes > cache->limits.bytes);
+}
+
+/* Who has to go for want of room, and why: the next whose time is over or who was not hit lately
+ * (invariant 6). There are others than `keep`. */
+static struct keyroute_location *next_victim(struct kr_cache *cache,
+                                             const struct keyroute_location *keep,
+                                             enum kr_evicted *reason)
+{
+  size_t others = cache->ring.count - cache->pinned - (keep->cached.table->pinned ? 0 : 1);
+  uint32_t now_ds = kr_age_now(&cache->age);
+
+  for (unsigned spared = 0;;) {
+    struct keyroute_location *location = kr_ring_next(&cache->ring);
+
+    if (location == keep || (others > 0 && location->cached.table->pinned)) {
+      continue;
+    }
+    bool touched = kr_age_take_touched(location, now_ds);
+
+    *reason = why(location, kr_age_judge(&cache->age, location, now_ds));
+    if (*reason == KR_NOT_EVICTED && (!touched || ++spared > SPARED_MAX)) {
+      *reason = KR_EVICTED_FULL;
+    }
+    if (*reason != KR_NOT_EVICTED) {
+      return location;
+    }
+  }
+}
+
+static void make_room(struct kr_cache *cache, const struct keyroute_location *keep)
+{
+  while (is_full(cache) && cache->ring.count > 1) {
+    enum kr_evicted reason;
+    struct keyroute_location *victim = next_victim(cache, keep, &reason);
+
+    evict(cache, victim, reason);
+  }
 }
 
 /* The first region of a table that overlaps `span`, beginning the search at `from` (NULL = at the
@@ -484,31 +654,43 @@ static bool equal(const struct keyroute_location *fresh, const struct keyroute_l
   return true;
 }
 
+static void tell_watcher(const struct kr_cache *cache)
+{
+  if (cache->stored != NULL) {
+    cache->stored(cache->stored_arg);
+  }
+}
+
 /* Put fresh in. Every other region that overlaps it goes; the order is such that a reader finds
  * either an old region or the new one, but never an old one that outlives its replacement. */
 static int put_in(struct kr_cache *cache, struct keyroute_table *table,
                   struct keyroute_location *fresh)
 {
+  size_t before = kr_skiplist_size(table->regions);
   void *replaced;
   struct keyroute_location *other;
 
+  assert(fresh->stored == 0);
   if (kr_skiplist_put(table->regions, keyroute_location_start_key(fresh), fresh, &replaced) != 0) {
     return KEYROUTE_E_NO_MEMORY;
   }
   keyroute_location_ref(fresh);
   fresh->stored = kr_cache_tick(cache);
-  atomic_fetch_add_explicit(&cache->regions, 1, memory_order_relaxed);
-  atomic_fetch_add_explicit(&cache->bytes, kr_location_size(fresh), memory_order_relaxed);
+  kr_age_begin(&cache->age, fresh);
+  count_bytes(cache, before, kr_skiplist_size(table->regions));
+  remember(cache, table, fresh);
   if (replaced != NULL) {
-    forget(cache, replaced);
+    forget(cache, replaced, KR_EVICTED_REPLACED);
   }
   other = kr_skiplist_lower(table->regions, keyroute_location_start_key(fresh));
   if (other != NULL && kr_location_overlaps(other, fresh)) {
-    take_out(cache, table, other);
+    take_out(cache, other, KR_EVICTED_REPLACED);
   }
   while ((other = next_overlap(table, fresh, fresh)) != NULL) {
-    take_out(cache, table, other);
+    take_out(cache, other, KR_EVICTED_REPLACED);
   }
+  make_room(cache, fresh);
+  tell_watcher(cache);
   return 0;
 }
 
@@ -522,6 +704,7 @@ int kr_cache_store(struct kr_cache *cache, struct keyroute_table *table,
     merge_replicas(fresh, known, sent);
     if (equal(fresh, known)) {
       known->stored = kr_cache_tick(cache); /* it has just been confirmed */
+      kr_age_begin(&cache->age, known);
       *kept = keyroute_location_ref(known);
       return 0;
     }
@@ -566,7 +749,7 @@ void kr_cache_remove(struct kr_cache *cache, struct keyroute_table *table,
                      struct keyroute_location *location)
 {
   if (kr_skiplist_find(table->regions, keyroute_location_start_key(location)) == location) {
-    take_out(cache, table, location);
+    evict(cache, location, KR_EVICTED_REPORTED);
   }
 }
 
@@ -576,7 +759,7 @@ void kr_cache_remove_row(struct kr_cache *cache, struct keyroute_table *table,
   struct keyroute_location *location = candidate(table, row, position);
 
   if (location != NULL && kr_location_covers(location, row, position)) {
-    take_out(cache, table, location);
+    evict(cache, location, KR_EVICTED_REPLACED);
   }
 }
 
@@ -585,11 +768,11 @@ void kr_cache_clear_table(struct kr_cache *cache, struct keyroute_table *table)
   struct keyroute_location *location;
 
   while ((location = kr_skiplist_first(table->regions)) != NULL) {
-    take_out(cache, table, location);
+    take_out(cache, location, KR_EVICTED_CLEARED);
   }
 }
 
-/* ---- Retiring from any thread, sweeping on the loop ---- */
+/* ---- Retiring from any thread, visiting on the loop ---- */
 
 static bool on_server(const struct keyroute_location *location,
                       const struct kr_cache_filter *filter)
@@ -607,12 +790,13 @@ static bool on_server(const struct keyroute_location *location,
 
 static void retire_table(const struct keyroute_table *table, const struct kr_cache_filter *filter)
 {
+  enum kr_evicted reason = filter->host != NULL ? KR_EVICTED_SERVER : KR_EVICTED_CLEARED;
   struct keyroute_location *location = kr_skiplist_first(table->regions);
 
   for (; location != NULL;
        location = kr_skiplist_higher(table->regions, keyroute_location_start_key(location))) {
     if (filter->host == NULL || on_server(location, filter)) {
-      kr_location_retire(location);
+      kr_location_retire(location, reason);
     }
   }
 }
@@ -648,48 +832,44 @@ void kr_cache_retire(struct kr_cache *cache, const struct kr_cache_filter *filte
   kr_rcu_read_end();
 }
 
-static void sweep_table(struct kr_cache *cache, struct keyroute_table *table)
+/* Drop the tables that are empty and unused but found no memory to leave with. Such are rare: all
+ * tables are looked at, under the lock. */
+static void drop_leftovers(struct kr_cache *cache)
 {
-  struct keyroute_location *location = kr_skiplist_first(table->regions);
+  pthread_mutex_lock(&cache->tables_lock);
+  if (cache->has_leftovers) {
+    cache->has_leftovers = false;
+    for (int i = 0; i < SHARDS; i++) {
+      /* From the last, for what is dropped leaves a shard without it, and the others in order. */
+      struct shard *shard = atomic_load_explicit(&cache->shards[i], memory_order_relaxed);
 
-  while (location != NULL) {
-    struct keyroute_location *next =
-        kr_skiplist_higher(table->regions, keyroute_location_start_key(location));
-
-    if (kr_location_retired(location)) {
-      take_out(cache, table, location);
+      for (size_t j = shard != NULL ? shard->count : 0; j > 0; j--) {
+        shard = atomic_load_explicit(&cache->shards[i], memory_order_relaxed);
+        table_drop_if_unused(shard->entries[j - 1].table);
+      }
     }
-    location = next;
   }
+  pthread_mutex_unlock(&cache->tables_lock);
 }
 
-/* Sweep the tables of one shard and drop those that are left empty and unused. The loop thread may
- * look at the shard it finds: it holds a read section, so that the shard and its tables stay. */
-static void sweep_shard(struct kr_cache *cache, _Atomic(struct shard *) *place)
+void kr_cache_visit(struct kr_cache *cache, size_t count)
 {
-  /* Acquire: pairs with shard_publish. */
-  struct shard *shard = atomic_load_explicit(place, memory_order_acquire);
+  uint32_t now_ds = kr_age_now(&cache->age);
+  struct keyroute_location *location;
 
-  for (size_t i = 0; shard != NULL && i < shard->count; i++) {
-    struct keyroute_table *table = shard->entries[i].table;
+  for (; count > 0 && (location = kr_ring_next(&cache->ring)) != NULL; count--) {
+    enum kr_evicted reason = why(location, kr_age_judge(&cache->age, location, now_ds));
 
-    sweep_table(cache, table);
-    pthread_mutex_lock(&cache->tables_lock);
-    if (shard_find(atomic_load_explicit(place, memory_order_relaxed), kr_table_name(table),
-                   table->hash) == table) {
-      table_drop_if_unused(table);
+    if (reason != KR_NOT_EVICTED) {
+      evict(cache, location, reason);
     }
-    pthread_mutex_unlock(&cache->tables_lock);
   }
+  drop_leftovers(cache);
 }
 
-void kr_cache_sweep(struct kr_cache *cache)
+int64_t kr_cache_round_ms(const struct kr_cache *cache)
 {
-  kr_rcu_read_begin();
-  for (int i = 0; i < SHARDS; i++) {
-    sweep_shard(cache, &cache->shards[i]);
-  }
-  kr_rcu_read_end();
+  return kr_age_round_ms(&cache->age);
 }
 
 struct kr_cache_size kr_cache_size(const struct kr_cache *cache)

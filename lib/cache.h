@@ -19,6 +19,16 @@ void kr_cache_free(struct kr_cache *cache);            /* no readers, lookups or
  * regions and tables, and leaves what may still be asked for by those that wait to be freed. */
 void kr_cache_abandon(struct kr_cache *cache);
 
+/* What bounds a cache; 0 = no bound. Before anything is stored. */
+struct kr_cache_limits {
+  size_t regions, bytes;
+  int64_t ttl_ms, idle_ms;
+};
+void kr_cache_set_limits(struct kr_cache *cache, const struct kr_cache_limits *limits);
+
+/* Have this called, on the loop, when a region has been stored: sweeper.c. */
+void kr_cache_set_watcher(struct kr_cache *cache, void (*stored)(void *arg), void *arg);
+
 /* The table of that canonical name, made if it is new; a count is the caller's. Any thread. NULL =
  * out of memory. */
 struct keyroute_table *kr_cache_table(struct kr_cache *cache, struct keyroute_bytes name);
@@ -33,6 +43,9 @@ struct keyroute_table *kr_table_ref(struct keyroute_table *table);
 void kr_table_release(struct keyroute_table *table);
 
 struct keyroute_bytes kr_table_name(const struct keyroute_table *table);
+
+/* Loop: this table's regions say where others' are; they make room only where there are none. */
+void kr_table_pin(struct keyroute_table *table);
 
 /* What the cache's owner wants to find again from a handle. */
 void kr_cache_set_owner(struct kr_cache *cache, void *owner);
@@ -66,7 +79,8 @@ uint64_t kr_cache_tick(struct kr_cache *cache);
 /* Loop: store what a read of the catalog, sent at logical time `sent`, found. The rules are in
  * cache.c. *kept is the location to answer with, counted for the caller: the one stored, the equal
  * one that was there already, or, where a newer region stands in the way, fresh itself, unstored.
- * fresh is not consumed, and its replicas may be replaced by newer ones known here.
+ * fresh is not consumed, and its replicas may be replaced by newer ones known here. It must never
+ * have been stored before. Others go if the cache is then beyond its limits.
  * Errors: NO_MEMORY. */
 int kr_cache_store(struct kr_cache *cache, struct keyroute_table *table,
                    struct keyroute_location *fresh, uint64_t sent, struct keyroute_location **kept);
@@ -89,7 +103,7 @@ void kr_cache_remove_row(struct kr_cache *cache, struct keyroute_table *table,
 void kr_cache_clear_table(struct kr_cache *cache, struct keyroute_table *table);
 
 /* Any thread: retire what matches, so that no hit gives it out any more; the loop takes it out with
- * kr_cache_sweep. table NULL = all tables; host NULL = all servers; start_code 0 = any. */
+ * kr_cache_visit. table NULL = all tables; host NULL = all servers; start_code 0 = any. */
 struct kr_cache_filter {
   struct keyroute_bytes table;
   const char *host;
@@ -104,10 +118,16 @@ void kr_cache_retire(struct kr_cache *cache, const struct kr_cache_filter *filte
 uint64_t kr_cache_epoch(const struct kr_cache *cache);
 void kr_cache_new_epoch(struct kr_cache *cache);
 
-/* Loop: take out everything that is retired. */
-void kr_cache_sweep(struct kr_cache *cache);
+/* Loop: visit so many regions, from where the last visit ended, and take out those that are retired
+ * and those whose time is over. As many as there are take one round. Tables that are left empty and
+ * unused leave. */
+void kr_cache_visit(struct kr_cache *cache, size_t count);
 
-/* Figures of this moment. Any thread. */
+/* In what time each region should be visited once; 0 = nothing bounds their time. */
+int64_t kr_cache_round_ms(const struct kr_cache *cache);
+
+/* Figures of this moment; bytes is all that the cache holds but for its own fixed part, what waits
+ * for readers, and what others count too. Any thread. */
 struct kr_cache_size {
   size_t tables, regions, bytes;
 };

@@ -86,6 +86,7 @@ static int make_locator(struct keyroute_connection *conn)
       .stats = conn->stats,
       .cache = conn->cache,
       .servers = conn->servers,
+      .sweeper = conn->sweeper,
       .catalog = &kr_catalog_meta,
       .transport = conn->transport,
       .registry = conn->registry,
@@ -113,6 +114,12 @@ static int make_dispatcher(struct keyroute_connection *conn)
   return kr_dispatcher_new(&conn->dispatcher, conn->mem, settings->post, settings->post_payload);
 }
 
+static int make_sweeper(struct keyroute_connection *conn)
+{
+  conn->sweeper = kr_sweeper_new(conn->mem, conn->loop, conn->cache, conn->servers, 1000);
+  return conn->sweeper != NULL ? 0 : KEYROUTE_E_NO_MEMORY;
+}
+
 /* Make the parts, in the order in which they use one another. */
 static int make_parts(struct keyroute_connection *conn, kr_make_registry make_registry, void *arg)
 {
@@ -127,6 +134,7 @@ static int make_parts(struct keyroute_connection *conn, kr_make_registry make_re
   kr_cache_set_owner(conn->cache, conn);
   if ((error = make_reports(conn)) != 0 || (error = make_dispatcher(conn)) != 0 ||
       (error = kr_loop_new(&conn->loop, conn->mem)) != 0 ||
+      (error = make_sweeper(conn)) != 0 ||
       (error = kr_worker_new(&conn->resolver, conn->loop)) != 0 ||
       (error = kr_transport_hbase_new(&conn->transport, conn->mem, conn->loop, conn->resolver,
                                       conn->settings, conn->stats)) != 0) {
@@ -152,6 +160,9 @@ static void shutdown_on_loop(struct kr_task *task)
 
   if (conn->locator != NULL) {
     kr_locator_shutdown(conn->locator);
+  }
+  if (conn->sweeper != NULL) {
+    kr_sweeper_shutdown(conn->sweeper);
   }
   if (conn->registry != NULL) {
     conn->registry->ops->shutdown(conn->registry);
@@ -249,6 +260,7 @@ void kr_connection_close(struct keyroute_connection *conn)
   if (conn->transport != NULL) {
     conn->transport->ops->free(conn->transport);
   }
+  kr_sweeper_free(conn->sweeper);
   if (conn->cache != NULL) {
     kr_cache_free(conn->cache);
   }
@@ -305,26 +317,7 @@ int kr_connection_open(struct keyroute_connection **out, const struct keyroute_o
   return 0;
 }
 
-/* ---- Sweeping ---- */
-
-static void sweep_on_loop(struct kr_task *task)
-{
-  char *member = (char *)task;
-  struct keyroute_connection *conn =
-      (struct keyroute_connection *)(void *)(member - offsetof(struct keyroute_connection, sweep));
-
-  /* Before the sweep: what is retired from now on posts anew. Acquire, with the release below: what
-   * was retired by those who found the task posted is seen. */
-  (void)__atomic_exchange_n(&conn->sweep_posted, false, __ATOMIC_ACQ_REL);
-  kr_cache_sweep(conn->cache);
-  kr_servers_purge(conn->servers, kr_clock_us());
-}
-
 void kr_connection_sweep(struct keyroute_connection *conn)
 {
-  /* One task serves all who ask before it runs. */
-  if (!__atomic_exchange_n(&conn->sweep_posted, true, __ATOMIC_ACQ_REL)) {
-    conn->sweep.run = sweep_on_loop;
-    kr_loop_post(conn->loop, &conn->sweep);
-  }
+  kr_sweeper_wake(conn->sweeper);
 }

@@ -4,6 +4,7 @@
 #include "lib/locator.h"
 #include "lib/registry.h"
 #include "lib/settings.h"
+#include "lib/sweeper.h"
 
 struct kr_call;
 struct kr_dispatcher;
@@ -16,6 +17,7 @@ struct keyroute_connection {
   struct kr_stats *stats;
   struct kr_cache *cache;
   struct kr_loop *loop;
+  struct kr_sweeper *sweeper;
   struct kr_worker *resolver;
   struct kr_servers *servers;       /* loop thread */
   struct kr_transport *transport;   /* loop thread */
@@ -31,9 +33,6 @@ struct keyroute_connection {
   uint64_t pending;      /* calls under way */
   unsigned callers;      /* threads between enter and leave */
   bool closing;
-  bool sweep_posted;
-
-  struct kr_task sweep; /* posted while sweep_posted is set */
 };
 
 /* As keyroute_open; make_registry NULL = the one that the settings name. Tests bring their own. */

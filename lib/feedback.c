@@ -106,7 +106,8 @@ static int take(struct keyroute_connection *conn, const struct kr_report *report
   if (!kr_location_reported(location) && !post(conn, report, host)) {
     error = KEYROUTE_E_NO_MEMORY;
   }
-  kr_location_retire(location); /* here also if another thread is about to (invariant 1) */
+  /* Here also if another thread is about to (invariant 1). */
+  kr_location_retire(location, KR_EVICTED_REPORTED);
   kr_connection_leave(conn);
   return error;
 }

@@ -281,7 +281,7 @@ static void drop_server(struct kr_flight *flight, struct kr_server *server)
               (long long)server->start_code, (long long)refuse_ms);
   kr_cache_new_epoch(means->cache);
   kr_server_drop(server);
-  kr_cache_sweep(means->cache);
+  kr_sweeper_wake(means->sweeper);
 }
 
 /* Does a failure speak against the place where the parent was asked? */
@@ -780,6 +780,7 @@ static void find_parent(struct kr_flight *flight, struct keyroute_bytes name)
   if (flight->parent.table == NULL || flight->parent_row.failed) {
     end_no_memory(flight);
   } else {
+    kr_table_pin(flight->parent.table);
     locate_parent(flight);
   }
 }

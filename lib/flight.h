@@ -7,6 +7,7 @@
 #include "lib/lookup.h"
 #include "lib/report.h"
 #include "lib/retry.h"
+#include "lib/sweeper.h"
 #include "lib/transport.h"
 
 /* What lookups and flights work with; all borrowed, all outlive them. */
@@ -17,6 +18,7 @@ struct kr_means {
   struct kr_stats *stats;
   struct kr_cache *cache;
   struct kr_servers *servers;
+  struct kr_sweeper *sweeper;
   const struct kr_catalog *catalog;
   struct kr_transport *transport;
   struct kr_registry *registry;

@@ -101,11 +101,18 @@ int keyroute_stats(struct keyroute_connection *conn, struct keyroute_stats *stat
       .regions = size.regions,
       .evictions = kr_stats_read(conn->stats, KR_COUNT_EVICTIONS),
       .pending = pending,
-      .bytes = size.bytes,
+      .bytes = size.bytes + kr_servers_size(conn->servers),
       .reports = kr_stats_read(conn->stats, KR_COUNT_REPORTS),
       .hints_taken = kr_stats_read(conn->stats, KR_COUNT_HINTS_TAKEN),
       .refreshes_limited = kr_stats_read(conn->stats, KR_COUNT_REFRESHES_LIMITED),
       .refused = kr_stats_read(conn->stats, KR_COUNT_REFUSED),
+      .evicted_replaced = kr_stats_read(conn->stats, KR_COUNT_EVICTED_REPLACED),
+      .evicted_reported = kr_stats_read(conn->stats, KR_COUNT_EVICTED_REPORTED),
+      .evicted_server = kr_stats_read(conn->stats, KR_COUNT_EVICTED_SERVER),
+      .evicted_expired = kr_stats_read(conn->stats, KR_COUNT_EVICTED_EXPIRED),
+      .evicted_idle = kr_stats_read(conn->stats, KR_COUNT_EVICTED_IDLE),
+      .evicted_full = kr_stats_read(conn->stats, KR_COUNT_EVICTED_FULL),
+      .evicted_cleared = kr_stats_read(conn->stats, KR_COUNT_EVICTED_CLEARED),
   };
 
   memcpy(stats, &whole, stats->size < sizeof(whole) ? stats->size : sizeof(whole));

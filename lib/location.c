@@ -42,6 +42,8 @@ static const char *const state_names[] = {
     [KR_STATE_OTHER] = "OTHER",
 };
 
+_Static_assert(KR_STATE_OTHER <= 0xf, "a location's four bits hold every state");
+
 enum kr_region_state kr_region_state_parse(struct keyroute_bytes name)
 {
   if (name.len == 0) {
@@ -123,12 +125,12 @@ struct keyroute_location *kr_location_new(struct kr_mem *mem, const struct kr_lo
   *location = (struct keyroute_location){
       .refs = 1,
       .encoded_inside = inside,
-      .state = (uint8_t)parts->state,
+      .state = parts->state & 0xf,
       .replica_count = (uint8_t)parts->replica_count,
-      .table_len = (uint32_t)parts->table_len,
+      .table_len = (uint32_t)parts->table_len & 0xffffff,
       .start_len = (uint32_t)parts->start_len,
       .name_len = (uint32_t)parts->name.len,
-      .encoded_len = (uint32_t)parts->encoded.len,
+      .encoded_len = (uint32_t)parts->encoded.len & INT32_MAX,
       .end_len = (uint32_t)parts->end_key.len,
       .region_id = parts->region_id,
       .mem = kr_mem_ref(mem),
@@ -172,9 +174,10 @@ struct keyroute_location *kr_location_copy(const struct keyroute_location *locat
 
 size_t kr_location_size(const struct keyroute_location *location)
 {
-  return size_of(location->replica_count,
-                 (size_t)location->name_len + location->end_len +
-                     (location->encoded_inside ? 0 : location->encoded_len));
+  size_t outside_len = location->encoded_inside ? 0 : location->encoded_len;
+
+  return kr_mem_taken(size_of(location->replica_count,
+                              (size_t)location->name_len + location->end_len + outside_len));
 }
 
 struct keyroute_location *keyroute_location_ref(const struct keyroute_location *location)
@@ -214,10 +217,21 @@ void kr_location_release_later(struct keyroute_location *location)
   kr_rcu_defer(&location->rcu, release_now);
 }
 
-void kr_location_retire(struct keyroute_location *location)
+void kr_location_retire(struct keyroute_location *location, enum kr_evicted reason)
 {
-  /* Release, with the acquire below: who sees it retired also sees why. */
-  __atomic_store_n(&location->retired, true, __ATOMIC_RELEASE);
+  uint8_t live = KR_NOT_EVICTED;
+
+  /* Release, with the acquires below: who sees it retired also sees what led to it. Relaxed if
+   * somebody was first: nothing is told then. */
+  __atomic_compare_exchange_n(&location->retired, &live, (uint8_t)reason, false, __ATOMIC_RELEASE,
+                              __ATOMIC_RELAXED);
+}
+
+enum kr_evicted kr_location_retired_why(const struct keyroute_location *location)
+{
+  enum kr_evicted own = (enum kr_evicted)__atomic_load_n(&location->retired, __ATOMIC_ACQUIRE);
+
+  return own == KR_NOT_EVICTED && kr_location_retired(location) ? KR_EVICTED_SERVER : own;
 }
 
 bool kr_location_report(struct keyroute_location *location)
@@ -235,7 +249,7 @@ bool kr_location_retired(const struct keyroute_location *location)
 {
   const struct kr_server *primary = location->replicas[0].server;
 
-  return __atomic_load_n(&location->retired, __ATOMIC_ACQUIRE) ||
+  return __atomic_load_n(&location->retired, __ATOMIC_ACQUIRE) != KR_NOT_EVICTED ||
          (primary != NULL && kr_server_dropped(primary));
 }
 

@@ -34,26 +34,46 @@ enum kr_region_state {
 enum kr_region_state kr_region_state_parse(struct keyroute_bytes name);
 const char *kr_region_state_name(enum kr_region_state state); /* NULL for UNKNOWN */
 
+/* Why a location is retired, or leaves the cache. */
+enum kr_evicted {
+  KR_NOT_EVICTED,
+  KR_EVICTED_REPLACED, /* the catalog said something newer */
+  KR_EVICTED_REPORTED, /* it turned out to be wrong where it was used */
+  KR_EVICTED_SERVER,   /* all that was on its server was dropped */
+  KR_EVICTED_EXPIRED,  /* the time to live was over */
+  KR_EVICTED_IDLE,     /* nobody had hit it for long */
+  KR_EVICTED_FULL,     /* room was needed */
+  KR_EVICTED_CLEARED   /* somebody had the cache forget it */
+};
+
 /* A location; one allocation with the region's name and end key behind the replicas. Immutable once
- * published, but for refs, retired, touched and reported. */
+ * published, but for refs, retired, touched and reported, and what the cache keeps in it. */
 struct keyroute_location {
-  size_t refs;           /* atomic */
-  bool retired;          /* atomic: reported stale or cleared; a hit treats it as a miss */
-  bool touched;          /* atomic: hit since the last sweep */
-  uint8_t state;         /* enum kr_region_state */
-  uint8_t replica_count; /* room in replicas[] */
-  bool reported;         /* atomic: the application has reported this handle */
-  uint8_t hops;          /* replicas' places taken from hints since the catalog was read */
-  bool encoded_inside;   /* the encoded name is part of the name, else it is behind the end key */
-  uint32_t table_len;    /* of the name */
-  uint32_t start_len;    /* of the name, behind the table and a comma */
+  size_t refs;             /* atomic */
+  uint8_t retired;         /* atomic: enum kr_evicted; if not 0 a hit treats it as a miss */
+  bool touched;            /* atomic: hit since the mark was last taken */
+  bool reported;           /* atomic: the application has reported this handle */
+  uint8_t replica_count;   /* room in replicas[] */
+  uint32_t state : 4;      /* enum kr_region_state */
+  uint32_t hops : 4;       /* replicas' places taken from hints since the catalog was read */
+  uint32_t table_len : 24; /* of the name */
+  uint32_t start_len;      /* of the name, behind the table and a comma */
   uint32_t name_len;
-  uint32_t encoded_len;
-  uint32_t end_len; /* behind the name */
+  uint32_t encoded_len : 31;
+  uint32_t encoded_inside : 1; /* it is part of the name, else it is behind the end key */
+  uint32_t end_len;            /* behind the name */
+  uint32_t expires_ds;         /* age.c: the end of its time to live; loop thread */
+  uint32_t used_ds;            /* age.c: when it was last known to be in use; loop thread */
   int64_t region_id;
   uint64_t stored; /* the cache's own count when it was stored; loop thread */
   struct kr_mem *mem;
-  struct kr_rcu_head rcu;
+  union {
+    struct {                                 /* while it is in the cache; loop thread */
+      struct keyroute_location *prev, *next; /* ring.c */
+      struct keyroute_table *table;
+    } cached;
+    struct kr_rcu_head rcu; /* once it has left the cache */
+  };
   struct kr_replica replicas[];
 };
 
@@ -108,15 +128,17 @@ bool kr_location_overlaps(const struct keyroute_location *a, const struct keyrou
 bool kr_location_report(struct keyroute_location *location);
 bool kr_location_reported(const struct keyroute_location *location);
 
-/* Retire: from now on no hit gives it out. Any thread. */
-void kr_location_retire(struct keyroute_location *location);
-/* Was it retired, or its primary's server dropped? */
+/* Retire: from now on no hit gives it out. Once retired, its reason stays. Any thread. */
+void kr_location_retire(struct keyroute_location *location, enum kr_evicted reason);
+/* Was it retired, or its primary's server dropped? And if so, why? */
+enum kr_evicted kr_location_retired_why(const struct keyroute_location *location);
 bool kr_location_retired(const struct keyroute_location *location);
 
-/* Give the cache's count back once the readers of this moment are gone. Once in its life. */
+/* Give the cache's count back once the readers of this moment are gone. Once in its life, and not
+ * while it is in a ring. */
 void kr_location_release_later(struct keyroute_location *location);
 
-/* Memory that a location takes. */
+/* Memory that a location takes, the allocator's own included. */
 size_t kr_location_size(const struct keyroute_location *location);
 
 #endif

@@ -33,7 +33,7 @@
 #include "lib/limiter.h"
 
 /* Places taken from hints, one after another, before the catalog is asked. */
-enum { HOPS_MAX = 5 };
+enum { HOPS_MAX = 5 }; /* a location has four bits for them */
 
 /* What is remembered of reports: some ten thousand answers with short keys. */
 enum { MEMORY_BYTES = 4 << 20 };
@@ -274,7 +274,7 @@ static struct keyroute_location *follow(struct kr_reports *reports, const struct
 
   kr_server_release(replica->server);
   *replica = (struct kr_replica){server, report->seqnum};
-  moved->hops = (uint8_t)(report->location->hops + 1);
+  moved->hops = (report->location->hops + 1) & 0xf;
   return moved;
 }
 

@@ -10,6 +10,7 @@
 #include "test/run_suite.h"
 
 #include <check.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -100,6 +101,12 @@ static int64_t find(const struct fixture *fixture, const char *row)
 static size_t region_count(const struct fixture *fixture)
 {
   return kr_cache_size(fixture->cache).regions;
+}
+
+/* One whole round. */
+static void sweep(struct fixture *fixture)
+{
+  kr_cache_visit(fixture->cache, region_count(fixture));
 }
 
 /* ---- Finding ---- */
@@ -688,7 +695,7 @@ START_TEST(test_s035_cleared_table_is_filled_anew)
   store(&fixture, "", "", 1);
   kr_cache_retire(fixture.cache, &only);
   ck_assert_int_eq(find(&fixture, "a"), 0);
-  kr_cache_sweep(fixture.cache);
+  sweep(&fixture);
   store(&fixture, "", "", 1);
 
   ck_assert_int_eq(find(&fixture, "a"), 1);
@@ -712,7 +719,7 @@ START_TEST(test_s042_all_regions_of_a_dead_server_go_in_one_call)
   }
   kr_cache_retire(fixture.cache, &dead);
   ck_assert_int_eq(find(&fixture, "0005"), 0);
-  kr_cache_sweep(fixture.cache);
+  sweep(&fixture);
 
   ck_assert_uint_eq(region_count(&fixture), 10);
   ck_assert_int_eq(find(&fixture, "4955"), 1);
@@ -738,7 +745,7 @@ START_TEST(test_s042_dropping_a_server_is_one_step_for_all_that_is_on_it)
   kr_server_release(dead);
   ck_assert_int_eq(find(&fixture, "0005"), 0);
   ck_assert_int_eq(find(&fixture, "4955"), 1);
-  kr_cache_sweep(fixture.cache);
+  sweep(&fixture);
   ck_assert_uint_eq(region_count(&fixture), 10);
   store_sent(&fixture, made(&fixture, "000", "001", 1, 1, 2), 0);
 
@@ -797,7 +804,7 @@ START_TEST(test_cache__nothing_is_replaced_only_where_nothing_live_stands)
   keyroute_location_ref(right);
   store_sent(&fixture, right, kr_cache_tick(fixture.cache));
   ck_assert(!kr_cache_replace(fixture.cache, fixture.table, NULL, fresh));
-  kr_location_retire(right);
+  kr_location_retire(right, KR_EVICTED_REPORTED);
 
   ck_assert(kr_cache_replace(fixture.cache, fixture.table, NULL, fresh));
   ck_assert_int_eq(find(&fixture, "b"), 2);
@@ -873,7 +880,7 @@ START_TEST(test_cache__filters_tell_hosts_ports_and_tables_apart)
   store(&fixture, "", "", 1);
   for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
     kr_cache_retire(fixture.cache, &others[i]);
-    kr_cache_sweep(fixture.cache);
+    sweep(&fixture);
   }
 
   ck_assert_int_eq(find(&fixture, "a"), 1);
@@ -925,7 +932,7 @@ START_TEST(test_cache__table_with_regions_stays_until_they_are_swept)
   fixture.table = NULL;
   ck_assert_uint_eq(kr_cache_size(fixture.cache).tables, 1);
   kr_cache_retire(fixture.cache, &all);
-  kr_cache_sweep(fixture.cache);
+  sweep(&fixture);
 
   ck_assert_uint_eq(kr_cache_size(fixture.cache).tables, 0);
   ck_assert_uint_eq(region_count(&fixture), 0);
@@ -940,7 +947,7 @@ START_TEST(test_cache__handle_stays_right_while_its_table_is_emptied_and_filled)
 
   store(&fixture, "", "", 1);
   kr_cache_clear_table(fixture.cache, fixture.table);
-  kr_cache_sweep(fixture.cache);
+  sweep(&fixture);
   ck_assert_int_eq(find(&fixture, "a"), 0);
   store(&fixture, "", "", 2);
 
@@ -982,7 +989,7 @@ START_TEST(test_s028_a_thousand_tables_come_and_go)
   }
   ck_assert_uint_eq(kr_cache_size(fixture.cache).tables, COUNT + 1);
   kr_cache_retire(fixture.cache, &all);
-  kr_cache_sweep(fixture.cache);
+  sweep(&fixture);
 
   ck_assert_uint_eq(kr_cache_size(fixture.cache).tables, 1);
   free(tables);
@@ -1018,17 +1025,400 @@ END_TEST
 
 START_TEST(test_cache__table_that_could_not_leave_for_want_of_memory_is_swept_later)
 {
+  enum { COUNT = 300 }; /* more than there are shards: some must share one */
   struct fixture fixture = fixture_new();
+  struct keyroute_table *tables[COUNT];
 
-  mem_fail(1);
-  kr_table_release(fixture.table);
+  for (int i = 0; i < COUNT; i++) {
+    char name[16];
+
+    snprintf(name, sizeof(name), "u%d", i);
+    tables[i] = kr_cache_table(fixture.cache, keyroute_string(name));
+  }
+  mem_fail_from(1);
+  for (int i = 0; i < COUNT; i++) {
+    kr_table_release(tables[i]);
+  }
+  size_t stayed = kr_cache_size(fixture.cache).tables;
   mem_fail(0);
-  fixture.table = NULL;
-  ck_assert_uint_eq(kr_cache_size(fixture.cache).tables, 1);
-  kr_cache_sweep(fixture.cache);
+  ck_assert_uint_gt(stayed, 1 + COUNT - 256);
+  sweep(&fixture);
 
-  ck_assert_uint_eq(kr_cache_size(fixture.cache).tables, 0);
+  ck_assert_uint_eq(kr_cache_size(fixture.cache).tables, 1);
   fixture_free(&fixture);
+}
+END_TEST
+
+/* ---- Bounds ---- */
+
+static struct fixture bounded(size_t regions, size_t bytes)
+{
+  struct fixture fixture = fixture_new();
+  struct kr_cache_limits limits = {.regions = regions, .bytes = bytes};
+
+  kr_cache_set_limits(fixture.cache, &limits);
+  return fixture;
+}
+
+/* Store the region of one number, whose row is "NNNN", into the fixture's table. */
+static void store_number(struct fixture *fixture, int number)
+{
+  char start[16], end[16];
+
+  snprintf(start, sizeof(start), "%04d", number);
+  snprintf(end, sizeof(end), "%04d", number + 1);
+  store(fixture, start, end, number + 1);
+}
+
+static bool hit_number(const struct fixture *fixture, int number)
+{
+  char row[16];
+
+  snprintf(row, sizeof(row), "%04d", number);
+  return find(fixture, row) == number + 1;
+}
+
+static uint64_t counted(const struct fixture *fixture, enum kr_counter counter)
+{
+  return kr_stats_read(fixture->stats, counter);
+}
+
+/* The region, live or not, that starts at a row, its mark left alone; or NULL. */
+static const struct keyroute_location *peek_start(const struct fixture *fixture, const char *row)
+{
+  kr_rcu_read_begin();
+  const struct keyroute_location *floor = kr_table_floor(fixture->table, keyroute_string(row));
+
+  kr_rcu_read_end();
+  return floor != NULL && kr_bytes_equal(keyroute_location_start_key(floor), keyroute_string(row))
+             ? floor
+             : NULL;
+}
+
+START_TEST(test_cache__bound_of_regions_lets_the_oldest_unused_go)
+{
+  struct fixture fixture = bounded(10, 0);
+
+  for (int i = 0; i < 15; i++) {
+    store_number(&fixture, i);
+    ck_assert_uint_le(region_count(&fixture), 10);
+  }
+
+  for (int i = 0; i < 15; i++) {
+    ck_assert(hit_number(&fixture, i) == (i >= 5));
+  }
+  ck_assert_uint_eq(counted(&fixture, KR_COUNT_EVICTED_FULL), 5);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_cache__what_was_hit_is_spared_once)
+{
+  struct fixture fixture = bounded(4, 0);
+
+  for (int i = 0; i < 4; i++) {
+    store_number(&fixture, i);
+  }
+  hit_number(&fixture, 0);
+  hit_number(&fixture, 2);
+  store_number(&fixture, 4); /* 0 is spared, 1 goes */
+  store_number(&fixture, 5); /* 2 is spared, 3 goes */
+  ck_assert_ptr_nonnull(peek_start(&fixture, "0000"));
+  ck_assert_ptr_nonnull(peek_start(&fixture, "0002"));
+  store_number(&fixture, 6); /* 4 goes */
+  ck_assert_ptr_nonnull(peek_start(&fixture, "0000"));
+  store_number(&fixture, 7); /* 0 has had its chance */
+
+  ck_assert_ptr_null(peek_start(&fixture, "0000"));
+  ck_assert_ptr_nonnull(peek_start(&fixture, "0002"));
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_cache__where_all_are_in_use_a_store_does_not_look_at_all)
+{
+  enum { COUNT = 1000 };
+  struct fixture fixture = bounded(COUNT, 0);
+  int marks = 0, left = 0;
+
+  for (int i = 0; i < COUNT; i++) {
+    store_number(&fixture, i);
+    hit_number(&fixture, i);
+  }
+  store_number(&fixture, COUNT);
+  for (int i = 0; i < COUNT; i++) {
+    char row[16];
+
+    snprintf(row, sizeof(row), "%04d", i);
+    const struct keyroute_location *location = peek_start(&fixture, row);
+
+    left += location != NULL;
+    marks += location != NULL && location->touched;
+  }
+
+  ck_assert_int_eq(left, COUNT - 1);
+  ck_assert_int_ge(marks, COUNT - 100);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_cache__region_just_stored_does_not_make_room_for_itself)
+{
+  struct fixture few = bounded(1, 0);
+
+  for (int i = 0; i < 5; i++) {
+    store_number(&few, i);
+    ck_assert(hit_number(&few, i));
+    ck_assert_uint_eq(region_count(&few), 1);
+  }
+  fixture_free(&few);
+}
+END_TEST
+
+START_TEST(test_cache__bound_of_bytes_smaller_than_anything_keeps_the_last)
+{
+  struct fixture small = bounded(0, 1);
+
+  for (int i = 0; i < 5; i++) {
+    store_number(&small, i);
+    ck_assert(hit_number(&small, i));
+    ck_assert_uint_eq(region_count(&small), 1);
+  }
+  fixture_free(&small);
+}
+END_TEST
+
+START_TEST(test_cache__bound_of_bytes_is_kept)
+{
+  enum { BOUND = 65536 };
+  struct fixture fixture = bounded(0, BOUND);
+
+  for (int i = 0; i < 2000; i++) {
+    store_number(&fixture, i);
+    ck_assert_uint_le(kr_cache_size(fixture.cache).bytes, BOUND);
+  }
+
+  ck_assert_uint_gt(kr_cache_size(fixture.cache).bytes, BOUND - 1024);
+  ck_assert_uint_gt(region_count(&fixture), 100);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_cache__catalogs_own_regions_go_last)
+{
+  struct fixture fixture = bounded(3, 0);
+  struct keyroute_table *user = kr_cache_table(fixture.cache, keyroute_string("u"));
+  struct keyroute_table *catalog = fixture.table;
+
+  store_number(&fixture, 0); /* before its table is known to be the catalog's */
+  kr_table_pin(catalog);
+  kr_table_pin(catalog);
+  store_number(&fixture, 1);
+  fixture.table = user;
+  for (int i = 0; i < 10; i++) {
+    store_number(&fixture, i);
+    ck_assert(hit_number(&fixture, i));
+  }
+  fixture.table = catalog;
+  ck_assert(hit_number(&fixture, 0));
+  ck_assert(hit_number(&fixture, 1));
+  store_number(&fixture, 2); /* the last user region goes */
+  ck_assert(hit_number(&fixture, 0));
+  store_number(&fixture, 3); /* now one of its own has to */
+
+  ck_assert_uint_eq(region_count(&fixture), 3);
+  ck_assert(hit_number(&fixture, 3));
+  kr_table_release(user);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_cache__unused_table_leaves_with_its_last_region)
+{
+  struct fixture fixture = bounded(2, 0);
+
+  for (int i = 0; i < 10; i++) {
+    char name[16];
+    struct keyroute_table *own = fixture.table;
+
+    snprintf(name, sizeof(name), "u%d", i);
+    fixture.table = kr_cache_table(fixture.cache, keyroute_string(name));
+    store_number(&fixture, i);
+    kr_table_release(fixture.table);
+    fixture.table = own;
+  }
+
+  ck_assert_uint_eq(kr_cache_size(fixture.cache).tables, 2 + 1);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_cache__retired_region_goes_before_its_time_for_its_own_reason)
+{
+  struct fixture fixture = bounded(3, 0);
+  struct kr_cache_filter all = {0};
+
+  store_number(&fixture, 0);
+  store_number(&fixture, 1);
+  kr_cache_retire(fixture.cache, &all);
+  store_number(&fixture, 2);
+  store_number(&fixture, 3);
+
+  ck_assert_uint_eq(counted(&fixture, KR_COUNT_EVICTED_CLEARED), 1);
+  ck_assert_uint_eq(counted(&fixture, KR_COUNT_EVICTED_FULL), 0);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_cache__evictions_are_counted_by_reason)
+{
+  struct fixture fixture = bounded(0, 0);
+  struct kr_cache_filter all = {0};
+  struct kr_server *server;
+
+  store(&fixture, "a", "c", 1);
+  store(&fixture, "b", "d", 2);
+  ck_assert_uint_eq(counted(&fixture, KR_COUNT_EVICTED_REPLACED), 1);
+  kr_rcu_read_begin();
+  struct keyroute_location *location = kr_table_find(fixture.table, keyroute_string("b"), KR_AT);
+  kr_rcu_read_end();
+  kr_cache_remove(fixture.cache, fixture.table, location);
+  ck_assert_uint_eq(counted(&fixture, KR_COUNT_EVICTED_REPORTED), 1);
+  store(&fixture, "a", "c", 1);
+  server = kr_servers_get(fixture.servers, keyroute_string("h"), 1, 1);
+  kr_server_drop(server);
+  kr_server_release(server);
+  store(&fixture, "a", "c", 1); /* the one on the dropped server makes way, for that reason */
+  ck_assert_uint_eq(counted(&fixture, KR_COUNT_EVICTED_SERVER), 1);
+  kr_cache_retire(fixture.cache, &all);
+  sweep(&fixture);
+  ck_assert_uint_eq(counted(&fixture, KR_COUNT_EVICTED_CLEARED), 1);
+  store(&fixture, "a", "c", 1);
+  kr_cache_clear_table(fixture.cache, fixture.table);
+
+  ck_assert_uint_eq(counted(&fixture, KR_COUNT_EVICTED_CLEARED), 2);
+  ck_assert_uint_eq(counted(&fixture, KR_COUNT_EVICTIONS), 5);
+  fixture_free(&fixture);
+}
+END_TEST
+
+/* ---- The figure of bytes ---- */
+
+/* An allocator that knows what it holds, as glibc has it. */
+static atomic_size_t bytes_held;
+
+/* What glibc takes for an allocation: what may be used of it, and the header before it. */
+static size_t taken(void *made)
+{
+  return made != NULL ? malloc_usable_size(made) + 8 : 0;
+}
+
+static void *count_allocate(void *user, size_t size)
+{
+  void *made = malloc(size);
+
+  (void)user;
+  atomic_fetch_add(&bytes_held, taken(made));
+  return made;
+}
+
+static void *count_reallocate(void *user, void *old, size_t size)
+{
+  (void)user;
+  atomic_fetch_sub(&bytes_held, taken(old));
+  void *made = realloc(old, size);
+
+  atomic_fetch_add(&bytes_held, taken(made));
+  return made;
+}
+
+static void count_release(void *user, void *old)
+{
+  (void)user;
+  atomic_fetch_sub(&bytes_held, taken(old));
+  free(old);
+}
+
+static const struct {
+  int tables, regions, key_len; /* regions of each table */
+} figures[] = {
+    {1, 1, 16},    {1, 100, 16},    {1, 10000, 16}, {1, 1, 200},
+    {1, 100, 200}, {1, 10000, 200}, {3000, 1, 16},  {300, 10, 200},
+};
+
+/* A region whose start key is so long; its end is unbounded if it is the last. */
+static struct keyroute_location *made_wide(struct fixture *fixture, const char *table, int number,
+                                           bool last, int key_len)
+{
+  char start[256], end[256];
+
+  snprintf(start, sizeof(start), "%0*d", key_len, number);
+  snprintf(end, sizeof(end), "%0*d", key_len, number + 1);
+  struct made parts = {table,
+                       start,
+                       last ? "" : end,
+                       1700000000000 + number,
+                       "server.example",
+                       16020,
+                       1700000000000 + number % 5,
+                       2};
+
+  return make_location(fixture->mem, fixture->servers, &parts);
+}
+
+static void fill_tables(struct fixture *fixture, int tables, int regions, int key_len)
+{
+  for (int i = 0; i < tables; i++) {
+    char name[16];
+
+    snprintf(name, sizeof(name), "table%d", i);
+    struct keyroute_table *table = kr_cache_table(fixture->cache, keyroute_string(name));
+
+    for (int j = 0; j < regions; j++) {
+      struct keyroute_location *location = made_wide(fixture, name, j, j + 1 == regions, key_len);
+      struct keyroute_location *kept;
+
+      kr_cache_store(fixture->cache, table, location, kr_cache_tick(fixture->cache), &kept);
+      keyroute_location_release(kept);
+      keyroute_location_release(location);
+    }
+    kr_table_release(table);
+  }
+}
+
+START_TEST(test_cache__figure_of_bytes_is_what_the_allocator_holds)
+{
+  static const struct keyroute_allocator counting = {NULL, count_allocate, count_reallocate,
+                                                     count_release};
+  struct fixture fixture = {.mem = kr_mem_new(&counting)};
+  struct kr_cache_filter all = {0};
+
+  fixture.stats = kr_stats_new(fixture.mem);
+  fixture.cache = kr_cache_new(fixture.mem, fixture.stats);
+  fixture.servers = kr_servers_new(fixture.mem);
+  size_t empty = atomic_load(&bytes_held);
+
+  fill_tables(&fixture, figures[_i].tables, figures[_i].regions, figures[_i].key_len);
+  kr_rcu_barrier();
+  size_t really = atomic_load(&bytes_held) - empty;
+  size_t figure = kr_cache_size(fixture.cache).bytes + kr_servers_size(fixture.servers);
+  printf("%d x %d regions, keys of %d: %zu held, %zu told\n", figures[_i].tables,
+         figures[_i].regions, figures[_i].key_len, really, figure);
+  ck_assert_uint_gt(figure, really - really / 10);
+  ck_assert_uint_lt(figure, really + really / 10);
+  kr_cache_retire(fixture.cache, &all);
+  sweep(&fixture);
+  kr_rcu_barrier();
+  kr_servers_purge(fixture.servers, 0);
+
+  ck_assert_uint_eq(kr_cache_size(fixture.cache).bytes, 0);
+  ck_assert_uint_eq(kr_servers_size(fixture.servers), 0);
+  ck_assert_uint_eq(atomic_load(&bytes_held), empty);
+  kr_cache_free(fixture.cache);
+  kr_servers_free(fixture.servers);
+  kr_stats_free(fixture.stats);
+  kr_mem_release(fixture.mem);
+  ck_assert_uint_eq(atomic_load(&bytes_held), 0);
 }
 END_TEST
 
@@ -1179,6 +1569,7 @@ START_TEST(test_s044_churn_leaves_what_an_oracle_says_and_nothing_overlaps)
 {
   struct fixture fixture = fixture_new();
   struct oracle oracle = {.count = 0};
+  size_t empty = kr_cache_size(fixture.cache).bytes;
   int64_t next_id = 1;
 
   seed_from_environment();
@@ -1202,7 +1593,72 @@ START_TEST(test_s044_churn_leaves_what_an_oracle_says_and_nothing_overlaps)
   }
 
   kr_cache_clear_table(fixture.cache, fixture.table);
-  ck_assert_uint_eq(kr_cache_size(fixture.cache).bytes, 0);
+  ck_assert_uint_eq(kr_cache_size(fixture.cache).bytes, empty);
+  fixture_free(&fixture);
+}
+END_TEST
+
+/* Within bounds a row is found as the oracle has it, or not at all. */
+START_TEST(test_cache__bounded_one_answers_rightly_or_not_at_all)
+{
+  enum { BOUND = 12 };
+  struct fixture fixture = bounded(BOUND, 0);
+  struct oracle oracle = {.count = 0};
+  size_t missing = 0;
+
+  seed_from_environment();
+  for (int64_t id = 1; id <= 4000; id++) {
+    unsigned start = draw(KEYS), end = start + 1 + draw(4);
+    char start_text[4], end_text[4];
+
+    end = end < KEYS ? end : KEYS;
+    key_text(start_text, start);
+    key_text(end_text, end);
+    store(&fixture, start_text, end_text, id);
+    oracle_store(&oracle, (struct span){start, end, id, 0}, 1);
+    ck_assert_uint_le(region_count(&fixture), BOUND);
+    ck_assert_int_eq(find(&fixture, start_text), id);
+    for (unsigned key = 0; key < KEYS; key++) {
+      char text[4];
+
+      key_text(text, key);
+      int64_t found = draw(3) == 0 ? find(&fixture, text) : 0;
+
+      missing += found == 0;
+      ck_assert(found == 0 || found == oracle_find(&oracle, key));
+    }
+    if (draw(10) == 0) {
+      kr_cache_visit(fixture.cache, draw(BOUND));
+    }
+  }
+
+  ck_assert_uint_gt(missing, 0);
+  ck_assert_uint_gt(counted(&fixture, KR_COUNT_EVICTED_FULL), 0);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_s044_churn_on_many_keys_stays_within_the_bounds)
+{
+  enum { ROWS = 100000, BOUND = 2000, BYTES = 1000000 };
+  struct fixture fixture = bounded(BOUND, BYTES);
+
+  seed_from_environment();
+  for (int64_t id = 1; id <= ROWS; id++) {
+    unsigned start = draw(ROWS), end = start + 1 + draw(50); /* splits and merges what it meets */
+    char start_text[16], end_text[16];
+
+    snprintf(start_text, sizeof(start_text), "%06u", start);
+    snprintf(end_text, sizeof(end_text), "%06u", end);
+    store(&fixture, start_text, end_text, id);
+    struct kr_cache_size size = kr_cache_size(fixture.cache);
+
+    ck_assert_uint_le(size.regions, BOUND);
+    ck_assert_uint_le(size.bytes, BYTES);
+  }
+
+  ck_assert_uint_gt(counted(&fixture, KR_COUNT_EVICTED_FULL), 0);
+  ck_assert_uint_gt(counted(&fixture, KR_COUNT_EVICTED_REPLACED), 0);
   fixture_free(&fixture);
 }
 END_TEST
@@ -1239,6 +1695,19 @@ static void *read_on(void *arg)
   return NULL;
 }
 
+/* Drop the server of whatever is found, as a report from any thread does. */
+static void drop_server_of(struct fixture *fixture)
+{
+  kr_rcu_read_begin();
+  struct keyroute_location *location = kr_table_find(fixture->table, keyroute_string("z"), KR_AT);
+
+  if (location != NULL) {
+    kr_cache_new_epoch(fixture->cache);
+    kr_server_drop(kr_location_server(location, 0));
+  }
+  kr_rcu_read_end();
+}
+
 /* Clears from a thread that is neither loop nor reader, as keyroute_clear_all does. */
 static void *retire_on(void *arg)
 {
@@ -1247,7 +1716,11 @@ static void *retire_on(void *arg)
   struct kr_cache_filter server = {.host = "h", .port = 1};
 
   for (int i = 0; !atomic_load(&readers_stop); i++) {
-    kr_cache_retire(fixture->cache, i % 2 == 0 ? &all : &server);
+    if (i % 3 == 0) {
+      drop_server_of(fixture);
+    } else {
+      kr_cache_retire(fixture->cache, i % 3 == 1 ? &all : &server);
+    }
   }
   return NULL;
 }
@@ -1264,7 +1737,7 @@ static void store_elsewhere(struct fixture *fixture, const char *start, const ch
 
 START_TEST(test_s040_readers_hold_locations_while_the_cache_is_cleared)
 {
-  struct fixture fixture = fixture_new();
+  struct fixture fixture = bounded(10, 0);
   struct fixture shared = fixture; /* the readers': the writer's table pointer changes */
   pthread_t readers[8], clearer;
   time_t end = time(NULL) + 2;
@@ -1279,7 +1752,7 @@ START_TEST(test_s040_readers_hold_locations_while_the_cache_is_cleared)
     store(&fixture, start, id % 7 == 0 ? "" : "zz", id);
     store_elsewhere(&fixture, start, "", id);
     if (id % 16 == 0) {
-      kr_cache_sweep(fixture.cache);
+      sweep(&fixture);
     }
   }
   atomic_store(&readers_stop, true);
@@ -1288,6 +1761,56 @@ START_TEST(test_s040_readers_hold_locations_while_the_cache_is_cleared)
   }
   pthread_join(clearer, NULL);
 
+  fixture_free(&fixture);
+}
+END_TEST
+
+/* Take and give back handles of the tables that the writer fills and empties. */
+static void *handle_on(void *arg)
+{
+  struct fixture *fixture = arg;
+
+  for (int i = 0; !atomic_load(&readers_stop); i++) {
+    char name[2] = {(char)('a' + i % 4), 0};
+    struct keyroute_table *table = kr_cache_table(fixture->cache, keyroute_string(name));
+
+    ck_assert_ptr_nonnull(table);
+    kr_table_release(table);
+  }
+  return NULL;
+}
+
+START_TEST(test_cache__handles_come_and_go_while_tables_are_emptied)
+{
+  struct fixture fixture = bounded(3, 0);
+  struct keyroute_table *own = fixture.table;
+  struct kr_cache_filter all = {0};
+  pthread_t threads[2];
+  time_t end = time(NULL) + 2;
+
+  for (int i = 0; i < 2; i++) {
+    ck_assert_int_eq(pthread_create(&threads[i], NULL, handle_on, &fixture), 0);
+  }
+  for (int i = 0; time(NULL) < end; i++) {
+    char name[2] = {(char)('a' + i % 4), 0};
+
+    fixture.table = kr_cache_table(fixture.cache, keyroute_string(name));
+    store(&fixture, "a", "b", i + 1);
+    kr_table_release(fixture.table);
+    if (i % 5 == 0) {
+      kr_cache_retire(fixture.cache, &all);
+      sweep(&fixture);
+    }
+  }
+  atomic_store(&readers_stop, true);
+  for (int i = 0; i < 2; i++) {
+    pthread_join(threads[i], NULL);
+  }
+  kr_cache_retire(fixture.cache, &all);
+  sweep(&fixture);
+  fixture.table = own;
+
+  ck_assert_uint_eq(kr_cache_size(fixture.cache).tables, 1);
   fixture_free(&fixture);
 }
 END_TEST
@@ -1329,6 +1852,24 @@ static void add_table_tests(TCase *tests)
   tcase_add_test(tests, test_cache__table_that_could_not_leave_for_want_of_memory_is_swept_later);
 }
 
+static void add_bound_tests(TCase *tests)
+{
+  tcase_add_test(tests, test_cache__bound_of_regions_lets_the_oldest_unused_go);
+  tcase_add_test(tests, test_cache__what_was_hit_is_spared_once);
+  tcase_add_test(tests, test_cache__where_all_are_in_use_a_store_does_not_look_at_all);
+  tcase_add_test(tests, test_cache__region_just_stored_does_not_make_room_for_itself);
+  tcase_add_test(tests, test_cache__bound_of_bytes_smaller_than_anything_keeps_the_last);
+  tcase_add_test(tests, test_cache__bound_of_bytes_is_kept);
+  tcase_add_test(tests, test_cache__catalogs_own_regions_go_last);
+  tcase_add_test(tests, test_cache__unused_table_leaves_with_its_last_region);
+  tcase_add_test(tests, test_cache__retired_region_goes_before_its_time_for_its_own_reason);
+  tcase_add_test(tests, test_cache__evictions_are_counted_by_reason);
+  tcase_add_loop_test(tests, test_cache__figure_of_bytes_is_what_the_allocator_holds, 0,
+                      (int)(sizeof(figures) / sizeof(figures[0])));
+  tcase_add_test(tests, test_cache__bounded_one_answers_rightly_or_not_at_all);
+  tcase_add_test(tests, test_s044_churn_on_many_keys_stays_within_the_bounds);
+}
+
 static Suite *suite(void)
 {
   Suite *made_suite = suite_create("cache");
@@ -1342,6 +1883,7 @@ static Suite *suite(void)
   tcase_add_test(tests, test_cache__floor_sees_retired_regions_too);
   tcase_add_test(tests, test_cache__hit_marks_the_region_as_touched);
   add_store_tests(tests);
+  add_bound_tests(tests);
   tcase_add_test(tests, test_s010_removing_by_a_start_key_removes);
   tcase_add_test(tests, test_s011_removing_by_a_row_inside_removes);
   tcase_add_test(tests, test_cache__removing_before_a_row_removes_the_region_below);
@@ -1360,6 +1902,7 @@ static Suite *suite(void)
   add_table_tests(tests);
   tcase_add_test(tests, test_s044_churn_leaves_what_an_oracle_says_and_nothing_overlaps);
   tcase_add_test(tests, test_s040_readers_hold_locations_while_the_cache_is_cleared);
+  tcase_add_test(tests, test_cache__handles_come_and_go_while_tables_are_emptied);
   suite_add_tcase(made_suite, tests);
   return made_suite;
 }

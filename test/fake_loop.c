@@ -77,6 +77,15 @@ void fake_loop_run(void)
   }
 }
 
+size_t fake_task_count(void)
+{
+  struct kr_task *task;
+  size_t count;
+
+  LL_COUNT(first_task, task, count);
+  return count;
+}
+
 static int later(const struct kr_timer *a, const struct kr_timer *b)
 {
   return (a->due_us > b->due_us) - (a->due_us < b->due_us);

@@ -19,6 +19,9 @@ void fake_loop_set_inside(bool inside);
 /* How long until the next timer fires, rounded up; -1 = none is running. */
 int64_t fake_timer_next_ms(void);
 
+/* How many tasks are posted. */
+size_t fake_task_count(void);
+
 /* How many timers are running. */
 size_t fake_timer_count(void);
 

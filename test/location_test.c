@@ -264,10 +264,13 @@ START_TEST(test_location__retiring_is_seen_and_stays)
   struct keyroute_location *location = span(&fixture, "", "");
 
   ck_assert(!kr_location_retired(location));
-  kr_location_retire(location);
-  kr_location_retire(location);
+  ck_assert_int_eq(kr_location_retired_why(location), KR_NOT_EVICTED);
+  kr_location_retire(location, KR_EVICTED_REPORTED);
+  kr_location_retire(location, KR_EVICTED_CLEARED);
+  kr_server_drop(kr_location_server(location, 0));
 
   ck_assert(kr_location_retired(location));
+  ck_assert_int_eq(kr_location_retired_why(location), KR_EVICTED_REPORTED);
   keyroute_location_release(location);
   fixture_free(&fixture);
 }
@@ -295,7 +298,7 @@ START_TEST(test_location__copy_says_the_same_and_is_fresh)
   struct keyroute_location *location = span(&fixture, "b", "d");
 
   location->hops = 3;
-  kr_location_retire(location);
+  kr_location_retire(location, KR_EVICTED_REPORTED);
   kr_location_report(location);
   struct keyroute_location *copy = kr_location_copy(location);
 
@@ -331,6 +334,7 @@ START_TEST(test_location__whose_primarys_server_is_dropped_is_retired)
   kr_server_drop(kr_location_server(location, 0));
 
   ck_assert(kr_location_retired(location));
+  ck_assert_int_eq(kr_location_retired_why(location), KR_EVICTED_SERVER);
   ck_assert(!kr_location_placed(location));
   ck_assert_ptr_null(kr_location_live_server(location, 0));
   ck_assert_str_eq(keyroute_location_host(location, 0), "h");

@@ -331,6 +331,7 @@ struct world *world_new(void)
   world->stats = kr_stats_new(world->mem);
   world->cache = kr_cache_new(world->mem, world->stats);
   world->servers = kr_servers_new(world->mem);
+  world->sweeper = kr_sweeper_new(world->mem, world->loop, world->cache, world->servers, 1000);
   world->catalog = fake_catalog_new();
   world->meta_host = "m";
   world->meta_port = 16020;
@@ -343,6 +344,7 @@ struct world *world_new(void)
       .stats = world->stats,
       .cache = world->cache,
       .servers = world->servers,
+      .sweeper = world->sweeper,
       .catalog = &kr_catalog_meta,
       .transport = &world->transport,
       .registry = &world->registry,
@@ -365,6 +367,7 @@ void world_start(struct world *world)
 void world_free(struct world *world)
 {
   kr_locator_shutdown(world->locator);
+  kr_sweeper_shutdown(world->sweeper);
   fake_loop_run();
   ck_assert_ptr_null(world->requests);
   ck_assert_ptr_null(world->reads);
@@ -373,6 +376,7 @@ void world_free(struct world *world)
   /* Those that found no memory are counted too. */
   ck_assert_uint_ge(kr_stats_read(world->stats, KR_COUNT_REGISTRY_READS),
                     (uint64_t)world->root_reads);
+  kr_sweeper_free(world->sweeper);
   kr_cache_free(world->cache);
   kr_servers_free(world->servers);
   kr_stats_free(world->stats);

@@ -44,6 +44,7 @@ struct world {
   struct kr_stats *stats;
   struct kr_cache *cache;
   struct kr_servers *servers;
+  struct kr_sweeper *sweeper;
   struct kr_log log;
   struct fake_catalog *catalog;
   struct kr_means means; /* change it before world_start */

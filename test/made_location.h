@@ -36,7 +36,7 @@ static inline struct keyroute_location *make_location(struct kr_mem *mem,
                                                       struct kr_servers *servers,
                                                       const struct made *made)
 {
-  char name[256];
+  char name[512];
   size_t len = made_name(name, sizeof(name), made);
   struct kr_replica replica = {NULL, made->seqnum};
 

@@ -85,14 +85,20 @@ static struct keyroute_location *locate(struct fixture *fixture, const char *row
   return found;
 }
 
+/* Have the cache look through all that it holds. */
+static void sweep(struct world *world)
+{
+  kr_cache_visit(world->cache, kr_cache_size(world->cache).regions);
+}
+
 /* Report as feedback.c does. */
 static void take(struct fixture *fixture, struct kr_report report)
 {
   report.epoch += kr_cache_epoch(fixture->world->cache);
   kr_location_report(report.location);
-  kr_location_retire(report.location);
+  kr_location_retire(report.location, KR_EVICTED_REPORTED);
   if (kr_reports_take(fixture->reports, &report)) {
-    kr_cache_sweep(fixture->world->cache);
+    sweep(fixture->world);
   }
 }
 
@@ -212,7 +218,7 @@ START_TEST(test_report__entry_goes_also_when_another_handle_holds_the_same_answe
   put_on(&fixture, "", "", "a", 1, 5);
   struct keyroute_location *old = locate(&fixture, "r");
 
-  kr_location_retire(old);
+  kr_location_retire(old, KR_EVICTED_REPORTED);
   struct keyroute_location *same = locate(&fixture, "r");
   ck_assert_ptr_ne(old, same);
   report(&fixture, old, KEYROUTE_FAULT_NOT_SERVING);
@@ -561,7 +567,7 @@ START_TEST(test_s022_place_named_by_an_old_server_needs_a_higher_number)
   struct keyroute_location *old = locate(&fixture, "r");
 
   put_on(&fixture, "", "", "s2", 1, 10);
-  kr_location_retire(old);
+  kr_location_retire(old, KR_EVICTED_REPORTED);
   expect_next(&fixture, "r", "s2", 1);
   report_moved(&fixture, old, "s1", 1, hints[_i].seqnum);
 
@@ -578,8 +584,8 @@ START_TEST(test_report__place_is_taken_where_nothing_is_cached)
   put_on(&fixture, "", "", "s0", 1, 3);
   struct keyroute_location *old = locate(&fixture, "r");
 
-  kr_location_retire(old);
-  kr_cache_sweep(fixture.world->cache);
+  kr_location_retire(old, KR_EVICTED_REPORTED);
+  sweep(fixture.world);
   report_moved(&fixture, old, "s1", 1, 4);
 
   expect_next(&fixture, "r", "s1", 0);
@@ -608,7 +614,7 @@ START_TEST(test_s051_place_of_a_region_that_was_split_is_not_taken)
                                            .host = "d2",
                                            .port = 1,
                                            .start_code = 1});
-  kr_location_retire(old);
+  kr_location_retire(old, KR_EVICTED_REPORTED);
   expect_next(&fixture, "r", "d2", 1);
   report_moved(&fixture, old, "s1", 1, 99);
 
@@ -730,7 +736,7 @@ START_TEST(test_report__hint_for_a_replica_that_is_no_more_is_none)
 
   region.replicas = 1;
   put(fixture.world, &region);
-  kr_location_retire(old);
+  kr_location_retire(old, KR_EVICTED_REPORTED);
   keyroute_location_release(locate(&fixture, "r"));
   take(&fixture, (struct kr_report){.location = old,
                                     .fault = KEYROUTE_FAULT_MOVED,

@@ -274,7 +274,7 @@ struct keyroute_stats {
   uint64_t regions;        /* regions in the cache now */
   uint64_t evictions;      /* regions that left the cache for any reason */
   uint64_t pending;        /* calls under way now */
-  uint64_t bytes;          /* memory held by the regions in the cache now */
+  uint64_t bytes;          /* memory held by the cache now: regions, tables, servers */
 
   /* Of keyroute_report. */
   uint64_t reports;           /* calls that were accepted */
@@ -283,6 +283,15 @@ struct keyroute_stats {
 
   /* Of the connection's own bounds. */
   uint64_t refused; /* calls and requests that were OVERLOADED by them */
+
+  /* The evictions by reason. */
+  uint64_t evicted_replaced; /* the catalog said something newer */
+  uint64_t evicted_reported; /* found wrong by whoever was sent there */
+  uint64_t evicted_server;   /* their server was dropped */
+  uint64_t evicted_expired;  /* keyroute.cache.ttl.ms */
+  uint64_t evicted_idle;     /* keyroute.cache.idle.ms */
+  uint64_t evicted_full;     /* keyroute.cache.max.regions or .bytes */
+  uint64_t evicted_cleared;  /* keyroute_clear_table or _all, or the root may have moved */
 };
 
 /** Read the counters. stats->size must be set; only that much is written. Errors: INVALID_ARGUMENT
