@@ -116,7 +116,17 @@ static int make_dispatcher(struct keyroute_connection *conn)
 
 static int make_sweeper(struct keyroute_connection *conn)
 {
-  conn->sweeper = kr_sweeper_new(conn->mem, conn->loop, conn->cache, conn->servers, 1000);
+  const struct kr_settings *settings = conn->settings;
+  struct kr_cache_limits limits = {
+      .regions = settings->cache_max_regions,
+      .bytes = settings->cache_max_bytes,
+      .ttl_ms = settings->cache_ttl_ms,
+      .idle_ms = settings->cache_idle_ms,
+  };
+
+  kr_cache_set_limits(conn->cache, &limits);
+  conn->sweeper =
+      kr_sweeper_new(conn->mem, conn->loop, conn->cache, conn->servers, settings->cache_sweep_ms);
   return conn->sweeper != NULL ? 0 : KEYROUTE_E_NO_MEMORY;
 }
 

@@ -348,6 +348,51 @@ static const struct kr_property properties[KR_PROPERTY_COUNT] = {
          .fallback = "16777216",
          .reason = "Bytes of requests that wait to be sent to one server; a request beyond is "
                    "OVERLOADED at once, as the server takes in less than it is asked."},
+    [KR_PROPERTY_CACHE_MAX_REGIONS] =
+        {.name = "keyroute.cache.max.regions",
+         .unit = "regions",
+         .min = 0,
+         .max = 1000000000,
+         .fallback = "1000000",
+         .reason =
+             "With more than so many regions in the cache those that were not used lately go, the "
+             "catalog's own last; 0 is no bound. A million is more than most clusters have."},
+    [KR_PROPERTY_CACHE_MAX_BYTES] =
+        {.name = "keyroute.cache.max.bytes",
+         .unit = "bytes",
+         .min = 0,
+         .max = INT64_C(1099511627776),
+         .fallback = "268435456",
+         .reason = "The same for the memory of the cache's tables and regions; 0 is no bound. The "
+                   "default is room for 400 000 regions with keys of 200 bytes, 900 000 with keys "
+                   "of 16."},
+    [KR_PROPERTY_CACHE_TTL] =
+        {.name = "keyroute.cache.ttl.ms",
+         .unit = "ms",
+         .min = 0,
+         .max = INT_MAX_MS,
+         .fallback = "0",
+         .reason =
+             "A region leaves the cache so long after it was last read, or up to a third earlier, "
+             "each at a time of its own; 0 is never, since a stale location is found out where it "
+             "is used."},
+    [KR_PROPERTY_CACHE_IDLE] =
+        {.name = "keyroute.cache.idle.ms",
+         .unit = "ms",
+         .min = 0,
+         .max = INT_MAX_MS,
+         .fallback = "3600000",
+         .reason =
+             "A region that was not used for so long leaves the cache, up to a quarter later; 0 is "
+             "never. An hour lets go what belongs to dropped tables."},
+    [KR_PROPERTY_CACHE_SWEEP] =
+        {.name = "keyroute.cache.sweep.ms",
+         .unit = "ms",
+         .min = 10,
+         .max = 3600000,
+         .fallback = "1000",
+         .reason = "How often the cache is looked through in part for regions that are to leave by "
+                   "these two; with both 0, or with an empty cache, never."},
     [KR_PROPERTY_AUTHENTICATION] =
         {.name = "hbase.security.authentication",
          .fallback = "simple",

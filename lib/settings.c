@@ -201,6 +201,11 @@ static void fill_numbers(struct kr_settings *settings, const struct source *from
   settings->scans_per_table = (int)get_number(from, KR_PROPERTY_SCANS_PER_TABLE);
   settings->scans_max = (int)get_number(from, KR_PROPERTY_SCANS_MAX);
   settings->failed_server_ms = get_number(from, KR_PROPERTY_FAILED_SERVER);
+  settings->cache_max_regions = (size_t)get_number(from, KR_PROPERTY_CACHE_MAX_REGIONS);
+  settings->cache_max_bytes = (size_t)get_number(from, KR_PROPERTY_CACHE_MAX_BYTES);
+  settings->cache_ttl_ms = get_number(from, KR_PROPERTY_CACHE_TTL);
+  settings->cache_idle_ms = get_number(from, KR_PROPERTY_CACHE_IDLE);
+  settings->cache_sweep_ms = get_number(from, KR_PROPERTY_CACHE_SWEEP);
 }
 
 /* The login name as the Java client would find it, or the user's number. */

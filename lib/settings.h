@@ -42,6 +42,12 @@ struct kr_settings {
   int scans_per_table;
   int scans_max; /* of the connection */
   int64_t failed_server_ms;
+
+  size_t cache_max_regions; /* 0 = no bound */
+  size_t cache_max_bytes;   /* 0 = no bound */
+  int64_t cache_ttl_ms;     /* 0 = no bound */
+  int64_t cache_idle_ms;    /* 0 = no bound */
+  int64_t cache_sweep_ms;
 };
 
 struct kr_property;

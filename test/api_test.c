@@ -840,7 +840,7 @@ static void *read_all_the_time(void *arg)
 
 START_TEST(test_api__s040_clearing_disturbs_no_reader)
 {
-  enum { READERS = 4 };
+  enum { READERS = 8 };
   pthread_t threads[READERS];
   unsigned wrong[READERS] = {0};
 
@@ -849,7 +849,11 @@ START_TEST(test_api__s040_clearing_disturbs_no_reader)
     ck_assert_int_eq(pthread_create(&threads[i], NULL, read_all_the_time, &wrong[i]), 0);
   }
   for (int i = 0; i < 300; i++) {
-    ck_assert_int_eq(keyroute_clear_all(cluster.conn), 0);
+    ck_assert_int_eq(i % 3 == 0   ? keyroute_clear_all(cluster.conn)
+                     : i % 3 == 1 ? keyroute_clear_table(cluster.conn, "t")
+                                  : keyroute_clear_server(cluster.conn, "127.0.0.1",
+                                                          fake_server_port(cluster.server), 0),
+                     0);
     nanosleep(&(struct timespec){0, 500000}, NULL);
   }
   atomic_store(&reading, false);
@@ -857,6 +861,103 @@ START_TEST(test_api__s040_clearing_disturbs_no_reader)
     pthread_join(threads[i], NULL);
     ck_assert_uint_eq(wrong[i], 0);
   }
+}
+END_TEST
+
+/* ---- Bounds ---------------------------------------------------------------------------------- */
+
+/* Look while a figure of the cache is not yet small enough; false after half a minute. */
+static bool comes_down_to(uint64_t regions)
+{
+  for (int i = 0; i < 3000; i++) {
+    if (fake_cluster_stats(&cluster).regions <= regions) {
+      return true;
+    }
+    nanosleep(&(struct timespec){0, 10000000}, NULL);
+  }
+  return false;
+}
+
+static int locate_z(void)
+{
+  struct keyroute_location *location = NULL;
+  int error = keyroute_locate(&location, cluster.conn, "t", row("z"), NULL, NULL);
+
+  keyroute_location_release(location);
+  return error;
+}
+
+START_TEST(test_api__bound_of_regions_holds_and_answers_stay_right)
+{
+  keyroute_close(cluster.conn);
+  fake_cluster_set(&cluster, "keyroute.cache.max.regions", "2");
+  for (int i = 0; i < 10; i++) {
+    char start[3], end[3];
+
+    snprintf(start, sizeof(start), "%02d", i);
+    snprintf(end, sizeof(end), "%02d", i + 1);
+    fake_cluster_put(&cluster, "many", i == 0 ? "" : start, i == 9 ? "" : end, 100 + i);
+  }
+  fake_cluster_open(&cluster);
+
+  for (int i = 0; i < 30; i++) {
+    struct keyroute_location *location = NULL;
+    char text[4];
+
+    snprintf(text, sizeof(text), "%02dx", i * 7 % 10);
+    ck_assert_int_eq(keyroute_locate(&location, cluster.conn, "many", row(text), NULL, NULL), 0);
+    ck_assert_int_eq(keyroute_location_region_id(location), 100 + i * 7 % 10);
+    keyroute_location_release(location);
+    ck_assert_uint_le(fake_cluster_stats(&cluster).regions, 2);
+  }
+
+  struct keyroute_stats stats = fake_cluster_stats(&cluster);
+  ck_assert_uint_gt(stats.evicted_full, 0);
+  ck_assert_uint_eq(stats.evictions, stats.evicted_full);
+  ck_assert_uint_eq(stats.registry_reads, 1); /* the catalog's own region stays */
+}
+END_TEST
+
+START_TEST(test_api__what_is_cleared_is_gone_soon_and_counted_so)
+{
+  ck_assert_int_eq(locate_z(), 0);
+  uint64_t bytes = fake_cluster_stats(&cluster).bytes;
+
+  ck_assert_int_eq(keyroute_clear_all(cluster.conn), 0);
+
+  ck_assert(comes_down_to(0));
+  struct keyroute_stats stats = fake_cluster_stats(&cluster);
+  ck_assert_uint_gt(stats.evicted_cleared, 0);
+  ck_assert_uint_eq(stats.evictions, stats.evicted_cleared);
+  ck_assert_uint_lt(stats.bytes, bytes);
+}
+END_TEST
+
+START_TEST(test_api__what_is_idle_leaves)
+{
+  keyroute_close(cluster.conn);
+  fake_cluster_set(&cluster, "keyroute.cache.idle.ms", "200");
+  fake_cluster_set(&cluster, "keyroute.cache.sweep.ms", "10");
+  fake_cluster_open(&cluster);
+  ck_assert_int_eq(locate_z(), 0);
+
+  ck_assert(comes_down_to(0));
+  struct keyroute_stats stats = fake_cluster_stats(&cluster);
+  ck_assert_uint_eq(stats.evictions, stats.evicted_idle);
+  ck_assert_int_eq(locate_z(), 0);
+}
+END_TEST
+
+START_TEST(test_api__what_has_expired_leaves)
+{
+  keyroute_close(cluster.conn);
+  fake_cluster_set(&cluster, "keyroute.cache.ttl.ms", "200");
+  fake_cluster_set(&cluster, "keyroute.cache.sweep.ms", "10");
+  fake_cluster_open(&cluster);
+  ck_assert_int_eq(locate_z(), 0);
+
+  ck_assert(comes_down_to(0));
+  ck_assert_uint_gt(fake_cluster_stats(&cluster).evicted_expired, 0);
 }
 END_TEST
 
@@ -925,6 +1026,10 @@ static void add_tests(TCase *all)
   tcase_add_test(all, test_api__a_handle_stays_valid_while_its_table_comes_and_goes);
   tcase_add_test(all, test_api__a_handle_of_an_absent_table_is_no_error);
   tcase_add_test(all, test_api__s040_clearing_disturbs_no_reader);
+  tcase_add_test(all, test_api__bound_of_regions_holds_and_answers_stay_right);
+  tcase_add_test(all, test_api__what_is_cleared_is_gone_soon_and_counted_so);
+  tcase_add_test(all, test_api__what_is_idle_leaves);
+  tcase_add_test(all, test_api__what_has_expired_leaves);
   tcase_add_test(all, test_api__the_log_goes_where_it_is_sent);
 }
 

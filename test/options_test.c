@@ -118,6 +118,11 @@ START_TEST(test_options__defaults_are_those_of_the_manual)
   ck_assert_int_eq(now->prefetch, 10);
   ck_assert_int_eq(now->scans_per_table, 8);
   ck_assert_int_eq(now->failed_server_ms, 2000);
+  ck_assert_uint_eq(now->cache_max_regions, 1000000);
+  ck_assert_uint_eq(now->cache_max_bytes, 268435456);
+  ck_assert_int_eq(now->cache_ttl_ms, 0);
+  ck_assert_int_eq(now->cache_idle_ms, 3600000);
+  ck_assert_int_eq(now->cache_sweep_ms, 1000);
   ck_assert(login == NULL || strcmp(now->user, login->pw_name) == 0);
 }
 END_TEST
