@@ -223,6 +223,7 @@ static bool renew(struct kr_servers *servers, struct entry *entry)
     return false;
   }
   server->failed_until_us = old->failed_until_us;
+  server->doubted_us = old->doubted_us;
   entry->server = server;
   kr_server_release(old);
   return true;

@@ -42,7 +42,7 @@ struct kr_servers;
 struct kr_servers *kr_servers_new(struct kr_mem *mem); /* NULL = out of memory */
 void kr_servers_free(struct kr_servers *servers);      /* servers still counted live on */
 
-/* The server of that name, made if it is new or was dropped (its mark of failure stays then); a
+/* The server of that name, made if it is new or was dropped (its marks stay then); a
  * count is the caller's. NULL = out of memory. */
 struct kr_server *kr_servers_get(struct kr_servers *servers, struct keyroute_bytes host,
                                  uint16_t port, int64_t start_code);

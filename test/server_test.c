@@ -91,6 +91,7 @@ START_TEST(test_server__dropped_one_named_again_is_another_object_with_its_mark)
   struct kr_server *old = get(servers, "h", 1, 5);
 
   old->failed_until_us = 77;
+  old->doubted_us = 78;
   kr_server_drop(old);
   struct kr_server *fresh = get(servers, "h", 1, 5);
   struct kr_server *again = get(servers, "h", 1, 5);
@@ -100,6 +101,7 @@ START_TEST(test_server__dropped_one_named_again_is_another_object_with_its_mark)
   ck_assert(kr_server_dropped(old));
   ck_assert(!kr_server_dropped(fresh));
   ck_assert_int_eq(fresh->failed_until_us, 77);
+  ck_assert_int_eq(fresh->doubted_us, 78);
   ck_assert_str_eq(fresh->host, "h");
   ck_assert_int_eq(fresh->start_code, 5);
   ck_assert_uint_eq(kr_servers_count(servers), 1);
