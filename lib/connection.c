@@ -143,8 +143,7 @@ static int make_parts(struct keyroute_connection *conn, kr_make_registry make_re
   }
   kr_cache_set_owner(conn->cache, conn);
   if ((error = make_reports(conn)) != 0 || (error = make_dispatcher(conn)) != 0 ||
-      (error = kr_loop_new(&conn->loop, conn->mem)) != 0 ||
-      (error = make_sweeper(conn)) != 0 ||
+      (error = kr_loop_new(&conn->loop, conn->mem)) != 0 || (error = make_sweeper(conn)) != 0 ||
       (error = kr_worker_new(&conn->resolver, conn->loop)) != 0 ||
       (error = kr_transport_hbase_new(&conn->transport, conn->mem, conn->loop, conn->resolver,
                                       conn->settings, conn->stats)) != 0) {
