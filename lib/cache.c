@@ -20,7 +20,9 @@
  * What a store may replace, in kr_cache_store's terms:
  *
  *  - The same region (equal name): replica by replica the higher sequence number stays, unless a
- *    later read says that the replica is on no server. What is on a dropped server is not known.
+ *    later read says that the replica is on no server. With one and the same number (a region that
+ *    is opened elsewhere after its server was killed may get its old one) the read sent later is
+ *    right. What is on a dropped server is not known.
  *  - Another region that overlaps: a read sent after that one was stored is newer knowledge and
  *    wins, whatever the ids, for a restored snapshot brings old ids back. Of reads that overlap in
  *    time the larger region id wins, for it was made later.
@@ -618,9 +620,18 @@ static bool outranks(const struct keyroute_location *known, const struct keyrout
          known->region_id > fresh->region_id;
 }
 
-/* Let fresh take over the replicas of the same region that are known with a higher sequence number.
- * Where the read brought none (the replica is on no server, or its cell is missing), the later read
- * is right. Only before it is published. */
+/* Is what is known of a replica newer than what was read? */
+static bool is_newer(const struct keyroute_location *known, const struct keyroute_location *fresh,
+                     int replica, uint64_t sent)
+{
+  int64_t have = known->replicas[replica].seqnum, read = fresh->replicas[replica].seqnum;
+
+  return have > read || (have == read && known->sent > sent);
+}
+
+/* Let fresh take over the replicas of the same region that are known to be newer. Where the read
+ * brought none (the replica is on no server, or its cell is missing), the later read is right. Only
+ * before it is published. */
 static void merge_replicas(struct keyroute_location *fresh, const struct keyroute_location *known,
                            uint64_t sent)
 {
@@ -628,8 +639,7 @@ static void merge_replicas(struct keyroute_location *fresh, const struct keyrout
     bool unnumbered = fresh->replicas[i].server == NULL || fresh->replicas[i].seqnum < 0;
     bool is_later = unnumbered && sent > known->stored;
 
-    if (kr_location_live_server(known, i) != NULL && !is_later &&
-        known->replicas[i].seqnum > fresh->replicas[i].seqnum) {
+    if (kr_location_live_server(known, i) != NULL && !is_later && is_newer(known, fresh, i, sent)) {
       kr_server_release(fresh->replicas[i].server);
       fresh->replicas[i] = known->replicas[i];
       kr_server_ref(fresh->replicas[i].server);
@@ -699,10 +709,13 @@ int kr_cache_store(struct kr_cache *cache, struct keyroute_table *table,
 {
   struct keyroute_location *known =
       kr_skiplist_find(table->regions, keyroute_location_start_key(fresh));
+  uint64_t newest = sent;
 
   if (known != NULL && !kr_location_retired(known) && same_region(known, fresh)) {
     merge_replicas(fresh, known, sent);
+    newest = known->sent > sent ? known->sent : sent;
     if (equal(fresh, known)) {
+      known->sent = newest;
       known->stored = kr_cache_tick(cache); /* it has just been confirmed */
       kr_age_begin(&cache->age, known);
       *kept = keyroute_location_ref(known);
@@ -719,6 +732,7 @@ int kr_cache_store(struct kr_cache *cache, struct keyroute_table *table,
   int error = put_in(cache, table, fresh);
 
   if (error == 0) {
+    fresh->sent = newest;
     *kept = keyroute_location_ref(fresh);
   }
   return error;
@@ -742,6 +756,7 @@ bool kr_cache_replace(struct kr_cache *cache, struct keyroute_table *table,
       (old == NULL && is_taken(table, fresh))) {
     return false;
   }
+  fresh->sent = old != NULL ? old->sent : 0;
   return put_in(cache, table, fresh) == 0;
 }
 

@@ -66,6 +66,7 @@ struct keyroute_location {
   uint32_t used_ds;            /* age.c: when it was last known to be in use; loop thread */
   int64_t region_id;
   uint64_t stored; /* the cache's own count when it was stored; loop thread */
+  uint64_t sent;   /* the same when the last read that found it so was sent; loop thread */
   struct kr_mem *mem;
   union {
     struct {                                 /* while it is in the cache; loop thread */

@@ -304,6 +304,39 @@ START_TEST(test_cache__equal_sequence_number_lets_the_new_server_in)
 }
 END_TEST
 
+START_TEST(test_cache__slow_answer_does_not_put_the_older_server_back)
+{
+  struct fixture fixture = fixture_new();
+  uint64_t slow = kr_cache_tick(fixture.cache);
+  uint64_t quick = kr_cache_tick(fixture.cache);
+
+  store_sent(&fixture, made(&fixture, "", "", 1, 200, 10), quick);
+  store_sent(&fixture, made(&fixture, "", "", 1, 100, 10), slow);
+  int64_t after_slow = start_code_of(&fixture, "a");
+  store_sent(&fixture, made(&fixture, "", "", 1, 300, 10), kr_cache_tick(fixture.cache));
+
+  ck_assert_int_eq(after_slow, 200);
+  ck_assert_int_eq(start_code_of(&fixture, "a"), 300);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_cache__confirmed_region_is_as_new_as_the_read_that_confirmed_it)
+{
+  struct fixture fixture = fixture_new();
+  uint64_t first = kr_cache_tick(fixture.cache);
+  uint64_t slow = kr_cache_tick(fixture.cache);
+  uint64_t quick = kr_cache_tick(fixture.cache);
+
+  store_sent(&fixture, made(&fixture, "", "", 1, 200, 10), first);
+  store_sent(&fixture, made(&fixture, "", "", 1, 200, 10), quick);
+  store_sent(&fixture, made(&fixture, "", "", 1, 100, 10), slow);
+
+  ck_assert_int_eq(start_code_of(&fixture, "a"), 200);
+  fixture_free(&fixture);
+}
+END_TEST
+
 /* A region with two replicas; code 0 = on no server. */
 static struct keyroute_location *made_two(struct fixture *fixture, int64_t first_code,
                                           int64_t first_seqnum, int64_t second_code,
@@ -1823,6 +1856,8 @@ static void add_store_tests(TCase *tests)
   tcase_add_test(tests, test_cache__retired_equal_region_is_replaced_by_a_new_object);
   tcase_add_test(tests, test_s022_lower_sequence_number_does_not_replace_the_same_region);
   tcase_add_test(tests, test_cache__equal_sequence_number_lets_the_new_server_in);
+  tcase_add_test(tests, test_cache__slow_answer_does_not_put_the_older_server_back);
+  tcase_add_test(tests, test_cache__confirmed_region_is_as_new_as_the_read_that_confirmed_it);
   tcase_add_test(tests, test_cache__each_replica_keeps_its_own_higher_sequence_number);
   tcase_add_test(tests, test_cache__later_read_without_a_replica_takes_it_away);
   tcase_add_test(tests, test_s057_fewer_replicas_are_believed);
