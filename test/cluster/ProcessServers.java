@@ -47,7 +47,8 @@ final class ProcessServers implements Servers {
     Cluster.progress("starting ZooKeeper");
     startZookeeper();
     Cluster.progress("starting a master and " + Settings.SERVERS + " region servers");
-    master = launch("master", "org.apache.hadoop.hbase.master.HMaster", "start");
+    master = launch("master", "org.apache.hadoop.hbase.master.HMaster",
+        "-D", "zookeeper.session.timeout=" + Settings.MASTER_SESSION_MS, "start");
     for (int i = 0; i < Settings.SERVERS; i++) {
       startServer(0);
     }
@@ -187,6 +188,7 @@ final class ProcessServers implements Servers {
     }
     Files.writeString(conf.resolve("zoo.cfg"), String.join("\n",
         "tickTime=" + Settings.TICK_MS,
+        "maxSessionTimeout=" + Settings.MASTER_SESSION_MS,
         "dataDir=" + folder.resolve("zookeeper"),
         "clientPortAddress=" + Settings.HOST,
         "clientPort=" + zookeeperPort,

@@ -17,7 +17,10 @@ final class Settings {
   /** How long a killed server process stays "alive" for the master: its ZooKeeper session. */
   static final int SESSION_MS = 4000;
 
-  /** ZooKeeper's tick; it accepts sessions of 2 to 20 ticks. */
+  /** There is one master: it must not give up while ZooKeeper is restarted on a busy machine. */
+  static final int MASTER_SESSION_MS = 60_000;
+
+  /** ZooKeeper's tick; it accepts sessions of 2 ticks and more. */
   static final int TICK_MS = 500;
 
   /** A frozen server must not hold up the master, or a command, for HBase's own 60 s. */
