@@ -13,7 +13,8 @@ import org.apache.hadoop.conf.Configuration;
 /**
  * The command language: one line a command, words divided by spaces; data lines of an answer begin
  * with ". ", and its last line is "OK ..." or "ERR reason".  What the commands do is said in
- * TableCommands, ServerCommands, CatalogCommands and OracleCommands, which register them here.
+ * TableCommands, ChurnCommands, ServerCommands, CatalogCommands, OracleCommands and
+ * HistoryCommands, which register them here.
  */
 final class Commands implements AutoCloseable {
   /** Does one command; writes data lines to the answer and returns the text after "OK". */
@@ -39,10 +40,13 @@ final class Commands implements AutoCloseable {
   static Commands open(Servers servers, Configuration conf) throws Exception {
     Session session = Session.open(servers, conf);
     Commands commands = new Commands(session);
-    new TableCommands(session).register(commands);
+    TableCommands tables = new TableCommands(session);
+    tables.register(commands);
+    new ChurnCommands(session, tables).register(commands);
     new ServerCommands(session).register(commands);
     new CatalogCommands(session).register(commands);
     new OracleCommands(session).register(commands);
+    new HistoryCommands(session).register(commands);
     commands.add("help", 0, (words, answer) -> commands.help(answer));
     commands.add("quit", 0, (words, answer) -> "bye");
     return commands;

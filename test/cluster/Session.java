@@ -145,11 +145,16 @@ final class Session implements AutoCloseable {
     return rows;
   }
 
-  List<Result> scanMeta(TableName table) throws IOException {
-    Scan scan = new Scan()
+  /** The rows of a table's regions. */
+  static Scan metaScan(TableName table) {
+    return new Scan()
         .withStartRow(Bytes.toBytes(table.getNameAsString() + ",,"))
         .withStopRow(Bytes.toBytes(table.getNameAsString() + " ,,"))
         .addFamily(HConstants.CATALOG_FAMILY);
+  }
+
+  List<Result> scanMeta(TableName table) throws IOException {
+    Scan scan = metaScan(table);
     List<Result> results = new ArrayList<>();
     try (Table meta = connection.getTable(TableName.META_TABLE_NAME);
         ResultScanner scanner = meta.getScanner(scan)) {

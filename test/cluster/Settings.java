@@ -7,7 +7,7 @@ import org.apache.hadoop.conf.Configuration;
  * The HBase configuration of a throw-away cluster.  Three aims: everything on loopback and inside
  * one folder, no fixed wait longer than it needs to be, and nothing that changes the catalog on
  * its own (no balancer, no normalizer, no catalog janitor), so that a test sees only the changes
- * it asked for.
+ * it asked for.  Nor is anything forgotten that the catalog has ever said (see HistoryCommands).
  */
 final class Settings {
   static final String HOST = "127.0.0.1";
@@ -35,6 +35,7 @@ final class Settings {
     listen(conf, zookeeperPort);
     hurry(conf);
     keepStill(conf);
+    keepHistory(conf);
     keepSmall(conf);
   }
 
@@ -78,6 +79,14 @@ final class Settings {
     conf.set("hbase.normalizer.period", NEVER);
     conf.set("hbase.catalogjanitor.interval", NEVER);
     conf.setInt("hbase.regions.slop", 100);
+  }
+
+  /** Old versions and deleted cells of hbase:meta go with compactions only. */
+  private static void keepHistory(Configuration conf) {
+    conf.setInt("hbase.meta.versions", 100_000);
+    conf.setInt("hbase.hstore.compaction.min", 1000);
+    conf.setInt("hbase.hstore.blockingStoreFiles", 1000);
+    conf.setInt("hbase.hregion.majorcompaction", 0);
   }
 
   private static void keepSmall(Configuration conf) {

@@ -58,7 +58,7 @@ final class TableCommands {
     return TableName.valueOf(words.get(0));
   }
 
-  private String create(List<String> words) throws Exception {
+  String create(List<String> words) throws Exception {
     TableName table = table(words);
     int replication = 1;
     String families = FAMILY;
@@ -91,7 +91,7 @@ final class TableCommands {
     }
   }
 
-  private String split(TableName table, byte[] row) throws Exception {
+  String split(TableName table, byte[] row) throws Exception {
     RegionInfo parent = session.locate(table, row).getRegion();
     reshape(table, () -> session.admin.splitRegionAsync(parent.getRegionName(), row));
     List<String> daughters = new ArrayList<>();
@@ -120,7 +120,7 @@ final class TableCommands {
   }
 
   /** With force, regions that are not neighbours too: the result overlaps those in between. */
-  private String merge(TableName table, byte[] row1, byte[] row2, boolean force)
+  String merge(TableName table, byte[] row1, byte[] row2, boolean force)
       throws Exception {
     RegionInfo first = session.locate(table, row1).getRegion();
     RegionInfo second = session.locate(table, row2).getRegion();
@@ -169,7 +169,7 @@ final class TableCommands {
         || text.contains("merge qualifier") || text.contains("reference");
   }
 
-  private String move(TableName table, byte[] row, String to) throws Exception {
+  String move(TableName table, byte[] row, String to) throws Exception {
     RegionInfo region = session.locate(table, row).getRegion();
     ServerName from = session.locate(table, row).getServerName();
     ServerName target = to == null ? session.anotherThan(from) : session.parseServer(to);
@@ -194,17 +194,17 @@ final class TableCommands {
     }
   }
 
-  private String disable(TableName table) throws Exception {
+  String disable(TableName table) throws Exception {
     session.admin.disableTable(table);
     return "";
   }
 
-  private String enable(TableName table) throws Exception {
+  String enable(TableName table) throws Exception {
     session.admin.enableTable(table);
     return "";
   }
 
-  private String drop(TableName table) throws Exception {
+  String drop(TableName table) throws Exception {
     if (!session.admin.isTableDisabled(table)) {
       session.admin.disableTable(table);
     }
