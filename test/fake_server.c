@@ -1362,24 +1362,33 @@ struct keyroute_bytes fake_server_exchange(struct fake_server *server, unsigned 
 
 struct fake_black_hole {
   int listener;
+  int port;
   int fillers[FILLERS];
 };
 
 /* With a full queue Linux drops the handshakes of those who come later. */
-struct fake_black_hole *fake_black_hole_open(int *port)
+struct fake_black_hole *fake_black_hole_open_at(int port)
 {
   struct fake_black_hole *hole = must(calloc(1, sizeof(*hole)));
 
-  *port = 0;
-  hole->listener = listen_on(port, 0);
+  hole->port = port;
+  hole->listener = listen_on(&hole->port, 0);
   for (unsigned i = 0; i < FILLERS; i++) {
-    struct sockaddr_in address = loopback(*port);
+    struct sockaddr_in address = loopback(hole->port);
 
     hole->fillers[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
     must_work(hole->fillers[i] >= 0);
     must_work(connect(hole->fillers[i], (struct sockaddr *)&address, sizeof(address)) == 0 ||
               errno == EINPROGRESS);
   }
+  return hole;
+}
+
+struct fake_black_hole *fake_black_hole_open(int *port)
+{
+  struct fake_black_hole *hole = fake_black_hole_open_at(0);
+
+  *port = hole->port;
   return hole;
 }
 

@@ -167,6 +167,7 @@ struct keyroute_bytes fake_server_exchange(struct fake_server *server, unsigned 
 /* A port on 127.0.0.1 whose handshakes are never completed: its queue is full. */
 struct fake_black_hole;
 struct fake_black_hole *fake_black_hole_open(int *port);
+struct fake_black_hole *fake_black_hole_open_at(int port); /* one that is free now */
 void fake_black_hole_close(struct fake_black_hole *hole);
 
 /* A port on 127.0.0.1 that was free a moment ago: connections are refused. */
