@@ -1,6 +1,7 @@
 /*
  * The threads of the tests that let a cluster change under a client. Each keeps its own counts:
- * they share nothing but the connection and the judge's notes.
+ * they share nothing but the connection, the judge's notes and the handles that were reported as
+ * wrong, which are counted so that no other location gets their address.
  */
 #include "test/integration/askers.h"
 
@@ -10,8 +11,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <uthash.h>
 
-enum { COMPLAIN_ONE_IN = 1000, MESSAGES_MAX = 20 };
+enum { COMPLAIN_ONE_IN = 100, MESSAGES_MAX = 20 };
+
+/* A handle that was reported. */
+struct report {
+  UT_hash_handle hh;
+  struct keyroute_location *location; /* counted; the key */
+  int64_t done_ns;                    /* when the report had returned */
+};
 
 struct asker {
   struct askers *askers;
@@ -29,6 +39,8 @@ struct askers {
   unsigned table_count;
   atomic_bool stop;
   atomic_uint messages;
+  pthread_mutex_t lock;
+  struct report *reports; /* lock */
   struct asker each[];
 };
 
@@ -37,7 +49,16 @@ struct question {
   const char *table;
   char row[3];
   struct keyroute_call call;
+  int64_t began_ns;
 };
+
+static int64_t now_ns(void)
+{
+  struct timespec now;
+
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
 
 static void choose(struct question *question, struct asker *asker)
 {
@@ -91,8 +112,50 @@ static void note_fresh(struct asker *asker, int64_t ms)
   asker->fresh_ms[asker->fresh_count++] = ms;
 }
 
+/* Had this very handle been reported before the call began? */
+static bool is_again(struct askers *askers, const struct question *question,
+                     const struct keyroute_location *location)
+{
+  struct report *report;
+
+  pthread_mutex_lock(&askers->lock);
+  HASH_FIND_PTR(askers->reports, &location, report);
+  bool again = report != NULL && report->done_ns < question->began_ns;
+
+  pthread_mutex_unlock(&askers->lock);
+  return again;
+}
+
+/* As an application does whose request was refused by the server it was sent to. */
+static void complain(struct asker *asker, struct keyroute_location *location)
+{
+  struct askers *askers = asker->askers;
+  struct report *report, *known;
+
+  if (keyroute_report(askers->options.conn, location, KEYROUTE_FAULT_NOT_SERVING, NULL) != 0) {
+    abort();
+  }
+  asker->counts.reported++;
+  report = calloc(1, sizeof(*report));
+  if (report == NULL) {
+    abort();
+  }
+  report->location = keyroute_location_ref(location);
+  report->done_ns = now_ns();
+  pthread_mutex_lock(&askers->lock);
+  HASH_FIND_PTR(askers->reports, &location, known);
+  if (known == NULL) {
+    HASH_ADD_PTR(askers->reports, location, report);
+  }
+  pthread_mutex_unlock(&askers->lock);
+  if (known != NULL) {
+    keyroute_location_release(location);
+    free(report);
+  }
+}
+
 static void take_location(struct asker *asker, const struct question *question,
-                          const struct keyroute_location *location, bool cached, int64_t began_ms)
+                          struct keyroute_location *location, bool cached, int64_t began_ms)
 {
   const struct askers_options *options = &asker->askers->options;
   bool fresh = (question->call.flags & KEYROUTE_REFRESH) != 0;
@@ -105,8 +168,11 @@ static void take_location(struct asker *asker, const struct question *question,
   if (fresh && options->timed) {
     note_fresh(asker, ended_ms);
   }
-  if (options->complain != NULL && rand_r(&asker->seed) % COMPLAIN_ONE_IN == 0) {
-    options->complain(options->conn, location);
+  if (options->complain) {
+    asker->counts.again += is_again(asker->askers, question, location);
+    if (rand_r(&asker->seed) % COMPLAIN_ONE_IN == 0) {
+      complain(asker, location);
+    }
   }
 }
 
@@ -139,6 +205,7 @@ static void ask(struct asker *asker, struct keyroute_detail *detail)
 
   choose(&question, asker);
   int64_t began_ms = answers_now_ms();
+  question.began_ns = now_ns();
   int error = keyroute_locate(&location, asker->askers->options.conn, question.table,
                               (struct keyroute_bytes){question.row, sizeof(question.row)},
                               &question.call, detail);
@@ -176,6 +243,7 @@ struct askers *askers_start(const struct askers_options *options)
   ck_assert_ptr_nonnull(askers);
   askers->options = *options;
   askers->answers = answers_new();
+  pthread_mutex_init(&askers->lock, NULL);
   while (options->tables[askers->table_count] != NULL) {
     askers->table_count++;
   }
@@ -197,11 +265,24 @@ void askers_stop(struct askers *askers)
   }
 }
 
+static void free_reports(struct askers *askers)
+{
+  struct report *report, *next;
+
+  HASH_ITER (hh, askers->reports, report, next) {
+    HASH_DEL(askers->reports, report);
+    keyroute_location_release(report->location);
+    free(report);
+  }
+}
+
 void askers_free(struct askers *askers)
 {
   for (unsigned i = 0; i < askers->options.threads; i++) {
     free(askers->each[i].fresh_ms);
   }
+  free_reports(askers);
+  pthread_mutex_destroy(&askers->lock);
   answers_free(askers->answers);
   free(askers);
 }
@@ -219,6 +300,8 @@ struct askers_counts askers_counts(const struct askers *askers)
     sum.read_failed += counts->read_failed;
     sum.excused += counts->excused;
     sum.misplaced += counts->misplaced;
+    sum.reported += counts->reported;
+    sum.again += counts->again;
     sum.worst_us = sum.worst_us > counts->worst_us ? sum.worst_us : counts->worst_us;
   }
   return sum;

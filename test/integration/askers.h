@@ -15,8 +15,7 @@ struct askers_options {
   bool before;         /* ask for the region before, too */
   bool timed;          /* keep what askers_back needs: memory grows */
   const char *excused; /* a table that may be away for a while, or NULL */
-  /* Called for a few of the answers, in the asking thread; NULL = nobody complains. */
-  void (*complain)(struct keyroute_connection *conn, const struct keyroute_location *location);
+  bool complain;       /* report a few of the answers as wrong, whether they are or not */
 };
 
 struct askers *askers_start(const struct askers_options *options);
@@ -33,6 +32,8 @@ struct askers_counts {
   uint64_t excused;           /* errors about the excused table */
   int64_t worst_us;           /* the slowest call, by its own detail */
   uint64_t misplaced;         /* answers whose region is not the row's */
+  uint64_t reported;          /* answers reported as wrong */
+  uint64_t again;             /* handles given out in a call that began after their report */
 };
 
 struct askers_counts askers_counts(const struct askers *askers);
