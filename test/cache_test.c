@@ -1383,7 +1383,7 @@ static const struct {
 static struct keyroute_location *made_wide(struct fixture *fixture, const char *table, int number,
                                            bool last, int key_len)
 {
-  char start[256], end[256];
+  char start[300], end[300]; /* key_len is 200 at most */
 
   snprintf(start, sizeof(start), "%0*d", key_len, number);
   snprintf(end, sizeof(end), "%0*d", key_len, number + 1);

@@ -873,7 +873,7 @@ END_TEST
 
 /* ---- Loops of an application's own ----------------------------------------------------------- */
 
-START_TEST(test_dispatcher__an_epoll_loop_drains_beside_its_other_work)
+START_TEST(test_dispatcher__s113_an_epoll_loop_drains_beside_its_other_work)
 {
   enum { CALLS = 200 };
   struct calls calls = {.thread = pthread_self()};
@@ -937,7 +937,7 @@ static void start_again(void *payload, int error, struct keyroute_location *loca
   start("t", "z", note, payload);
 }
 
-START_TEST(test_dispatcher__a_libuv_loop_runs_what_is_posted)
+START_TEST(test_dispatcher__s113_a_libuv_loop_runs_what_is_posted)
 {
   uv_calls.thread = pthread_self();
   ck_assert_int_eq(uv_loop_init(&uv), 0);
@@ -1033,8 +1033,8 @@ static void add_connection_tests(TCase *all)
   tcase_add_test(all, test_dispatcher__each_allocation_of_a_drained_life_may_fail);
   tcase_add_test(all, test_dispatcher__posting_and_draining_exclude_each_other);
   tcase_add_test(all, test_dispatcher__draining_needs_its_option_and_no_peek_section);
-  tcase_add_test(all, test_dispatcher__an_epoll_loop_drains_beside_its_other_work);
-  tcase_add_test(all, test_dispatcher__a_libuv_loop_runs_what_is_posted);
+  tcase_add_test(all, test_dispatcher__s113_an_epoll_loop_drains_beside_its_other_work);
+  tcase_add_test(all, test_dispatcher__s113_a_libuv_loop_runs_what_is_posted);
   tcase_add_test(all, test_dispatcher__the_manuals_example_locates_its_rows);
 }
 
