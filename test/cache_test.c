@@ -1402,7 +1402,7 @@ static struct keyroute_location *made_wide(struct fixture *fixture, const char *
 static void fill_tables(struct fixture *fixture, int tables, int regions, int key_len)
 {
   for (int i = 0; i < tables; i++) {
-    char name[16];
+    char name[32];
 
     snprintf(name, sizeof(name), "table%d", i);
     struct keyroute_table *table = kr_cache_table(fixture->cache, keyroute_string(name));

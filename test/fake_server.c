@@ -992,9 +992,17 @@ static void *serve(void *arg)
   return NULL;
 }
 
+/* Without a thread nobody would read what is written here. */
 static void wake_up(struct fake_server *server)
 {
-  must_work(write(server->wake[1], "w", 1) == 1);
+  ssize_t written = 1;
+
+  if (server->runs) {
+    do {
+      written = write(server->wake[1], "w", 1);
+    } while (written < 0 && errno == EINTR);
+  }
+  must_work(written == 1);
 }
 
 /* ---- Starting and stopping ------------------------------------------------------------------ */
