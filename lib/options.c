@@ -127,29 +127,28 @@ static int change(struct keyroute_options *options, enum kr_property_layer layer
   return 0;
 }
 
-/* Names that begin with keyroute. are ours alone: one that we do not know is misspelt. */
-static bool is_misspelt(const char *name)
-{
-  static const char ours[] = "keyroute.";
-
-  return strncmp(name, ours, strlen(ours)) == 0 && kr_property_find(name) == NULL;
-}
-
 int keyroute_options_set(struct keyroute_options *options, const char *name, const char *value,
                          struct keyroute_detail *detail)
 {
   struct kr_property_entry entry = {.name = name, .value = value};
 
-  if (options == NULL || name == NULL || name[0] == '\0' || value == NULL) {
-    return kr_detail_fail(detail, KEYROUTE_E_INVALID_ARGUMENT,
-                          "options, the property's name or its value is missing");
-  }
-  if (is_misspelt(name)) {
-    char printed[128];
+  char printed[128];
 
+  if (options == NULL) {
+    return kr_detail_fail(detail, KEYROUTE_E_INVALID_ARGUMENT, "the options are NULL");
+  }
+  if (name == NULL || name[0] == '\0') {
+    return kr_detail_fail(detail, KEYROUTE_E_INVALID_ARGUMENT, "the property's name is %s",
+                          name == NULL ? "NULL" : "empty");
+  }
+  kr_bytes_print(printed, sizeof(printed), keyroute_string(name));
+  if (value == NULL) {
+    return kr_detail_fail(detail, KEYROUTE_E_INVALID_ARGUMENT, "property %s: the value is NULL",
+                          printed);
+  }
+  if (kr_property_misspelt(name)) {
     return kr_detail_fail(detail, KEYROUTE_E_INVALID_ARGUMENT,
-                          "property %s: keyroute has no such property",
-                          kr_bytes_print(printed, sizeof(printed), keyroute_string(name)));
+                          "property %s: keyroute has no such property", printed);
   }
   return change(options, KR_LAYER_CALL, "", &entry, 1, detail);
 }
@@ -161,7 +160,8 @@ int keyroute_options_read_file(struct keyroute_options *options, const char *pat
   struct kr_property_entry *entries = NULL;
 
   if (options == NULL || path == NULL) {
-    return kr_detail_fail(detail, KEYROUTE_E_INVALID_ARGUMENT, "options or path is missing");
+    return kr_detail_fail(detail, KEYROUTE_E_INVALID_ARGUMENT,
+                          options == NULL ? "the options are NULL" : "the file's path is NULL");
   }
   int error = kr_site_xml_read(&site, options->mem, path, detail);
   if (error != 0) {
@@ -210,7 +210,7 @@ int keyroute_options_read_environment(struct keyroute_options *options,
   int error = 0;
 
   if (options == NULL) {
-    return kr_detail_fail(detail, KEYROUTE_E_INVALID_ARGUMENT, "options is missing");
+    return kr_detail_fail(detail, KEYROUTE_E_INVALID_ARGUMENT, "the options are NULL");
   }
   if (folder != NULL && folder[0] != '\0') {
     error = read_conf_dir(options, folder, detail);

@@ -432,6 +432,13 @@ const struct kr_property *kr_property_find(const char *name)
   return NULL;
 }
 
+bool kr_property_misspelt(const char *name)
+{
+  static const char ours[] = "keyroute.";
+
+  return strncmp(name, ours, strlen(ours)) == 0 && kr_property_find(name) == NULL;
+}
+
 /* ---- Values --------------------------------------------------------------------------------- */
 
 bool kr_property_trim(char out[KR_PROPERTY_VALUE_MAX], const char *value)

@@ -66,6 +66,9 @@ const struct kr_property *kr_property_get(enum kr_property_id id);
 /* The property of this name, also by its further one; NULL if it is not known. */
 const struct kr_property *kr_property_find(const char *name);
 
+/* Names that begin with keyroute. are ours alone: is this one that we do not know? */
+bool kr_property_misspelt(const char *name);
+
 /* Room for a trimmed value; a longer one is refused. */
 #define KR_PROPERTY_VALUE_MAX 4096
 

@@ -414,3 +414,8 @@ bool kr_property_set_find(const struct kr_property_set *set, const char *name,
                                     .layer = entry->layer};
   return true;
 }
+
+const char *kr_property_set_name(const struct kr_property_set *set, size_t index)
+{
+  return index < set->count ? set->entries[index]->name : NULL;
+}

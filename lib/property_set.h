@@ -43,4 +43,7 @@ int kr_property_set_add(struct kr_property_set **out, const struct kr_property_s
 bool kr_property_set_find(const struct kr_property_set *set, const char *name,
                           struct kr_property_value *out);
 
+/* The names in a set, in their order, by index; NULL behind the last. */
+const char *kr_property_set_name(const struct kr_property_set *set, size_t index);
+
 #endif

@@ -282,6 +282,24 @@ static int fill_static_root(struct kr_settings *settings, const struct source *f
              : kr_detail_fail(from->detail, KEYROUTE_E_NO_MEMORY, "out of memory");
 }
 
+/* A file may hold names of keyroute's that are none, since other versions read it too; but whoever
+ * misspelt a bound shall have a chance to see it. */
+static void warn_of_misspelt(const struct source *from, const struct kr_log *log)
+{
+  struct kr_property_value value;
+  char place[300];
+  char printed[128];
+  const char *name;
+
+  for (size_t i = 0; (name = kr_property_set_name(from->set, i)) != NULL; i++) {
+    if (kr_property_misspelt(name) && kr_property_set_find(from->set, name, &value)) {
+      print_place(place, sizeof(place), &value);
+      kr_log_line(log, KEYROUTE_LOG_WARNING, "%sproperty %s: keyroute has no such property", place,
+                  kr_bytes_print(printed, sizeof(printed), keyroute_string(name)));
+    }
+  }
+}
+
 int kr_settings_read(struct kr_settings **out, struct kr_mem *mem,
                      const struct kr_property_set *set, const struct kr_log *log,
                      struct keyroute_detail *detail)
@@ -307,6 +325,7 @@ int kr_settings_read(struct kr_settings **out, struct kr_mem *mem,
     kr_settings_free(settings);
     return error;
   }
+  warn_of_misspelt(&from, log);
   *out = settings;
   return 0;
 }

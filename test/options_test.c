@@ -190,6 +190,56 @@ START_TEST(test_options__misspelt_names_of_ours_are_refused_in_a_call_only)
 }
 END_TEST
 
+static char warning[256];
+
+static void note_warning(void *payload, enum keyroute_log_level level, const char *line)
+{
+  (void)payload;
+  ck_assert_int_eq(level, KEYROUTE_LOG_WARNING);
+  ck_assert_str_eq(warning, "");
+  snprintf(warning, sizeof(warning), "%s", line);
+}
+
+START_TEST(test_options__misspelt_name_of_ours_in_a_file_is_logged_once_with_its_line)
+{
+  char expected[256];
+
+  warning[0] = '\0';
+  keyroute_options_set_log(options, KEYROUTE_LOG_WARNING, note_warning, NULL);
+  int error = read_site(PROPERTY("hbase.client.pauze", "7") PROPERTY("keyroute.deadline", "7")
+                            PROPERTY("keyroute.deadline.ms", "7"));
+  open_settings();
+
+  snprintf(expected, sizeof(expected),
+           "%s:3: property keyroute.deadline: keyroute has no such property", path);
+  ck_assert_int_eq(error, 0);
+  ck_assert_str_eq(warning, expected);
+}
+END_TEST
+
+START_TEST(test_options__what_is_missing_is_named)
+{
+  static const struct {
+    const char *name, *value, *message;
+  } missing[] = {
+      {NULL, "7", "the property's name is NULL"},
+      {"", "7", "the property's name is empty"},
+      {"keyroute.user", NULL, "property keyroute.user: the value is NULL"},
+  };
+
+  for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++) {
+    int error = keyroute_options_set(options, missing[i].name, missing[i].value, &detail);
+
+    ck_assert_int_eq(error, KEYROUTE_E_INVALID_ARGUMENT);
+    ck_assert_str_eq(detail.message, missing[i].message);
+  }
+  ck_assert_int_eq(keyroute_options_set(NULL, "x", "y", &detail), KEYROUTE_E_INVALID_ARGUMENT);
+  ck_assert_str_eq(detail.message, "the options are NULL");
+  ck_assert_int_eq(keyroute_options_read_file(options, NULL, &detail), KEYROUTE_E_INVALID_ARGUMENT);
+  ck_assert_str_eq(detail.message, "the file's path is NULL");
+}
+END_TEST
+
 START_TEST(test_options__client_name_beats_its_twin_in_a_file)
 {
   int error = read_site(PROPERTY("hbase.client.zookeeper.quorum", "c")
@@ -586,6 +636,8 @@ int main(void)
   tcase_add_test(tests, test_options__call_beats_file_whatever_the_order);
   tcase_add_test(tests, test_options__later_file_beats_earlier_but_for_final);
   tcase_add_test(tests, test_options__misspelt_names_of_ours_are_refused_in_a_call_only);
+  tcase_add_test(tests, test_options__misspelt_name_of_ours_in_a_file_is_logged_once_with_its_line);
+  tcase_add_test(tests, test_options__what_is_missing_is_named);
   tcase_add_test(tests, test_options__client_name_beats_its_twin_in_a_file);
   tcase_add_test(tests, test_options__set_zookeeper_beats_a_client_name_in_a_file);
   tcase_add_test(tests, test_options__deprecated_name_counts_where_the_new_one_is_missing);
