@@ -236,9 +236,10 @@ bool kr_check_replica(struct kr_failure *failure, const struct keyroute_location
   kr_bytes_print(name, sizeof(name), kr_location_name(location));
   if (server != NULL) {
     kr_server_print(address, sizeof(address), server->host, server->port);
-    kr_fail(failure, KEYROUTE_E_DEAD_SERVER,
-            "region %s is on %s, start code %lld, which could not be connected to", name, address,
-            (long long)server->start_code);
+    kr_fail(
+        failure, KEYROUTE_E_DEAD_SERVER,
+        "region %s is on %s, start code %lld, which could not be connected to or was reported dead",
+        name, address, (long long)server->start_code);
     kr_server_print(failure->server, sizeof(failure->server), server->host, server->port);
   } else if (replica > 0) {
     kr_fail(failure, KEYROUTE_E_NO_SERVER, "replica %d of region %s is on no server", replica,

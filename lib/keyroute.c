@@ -17,6 +17,7 @@
 #include "lib/dispatcher.h"
 #include "lib/table_name.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* The longest deadline: a day. */
@@ -133,8 +134,12 @@ static struct keyroute_call whole_call(const struct keyroute_call *call)
   return whole;
 }
 
-/* What is wrong with a call; NULL = nothing. */
-static const char *wrong_with(const struct keyroute_call *call)
+static int invalid(struct keyroute_detail *detail, const char *reason)
+{
+  return kr_detail_fail(detail, KEYROUTE_E_INVALID_ARGUMENT, "%s", reason);
+}
+
+static int check_call(const struct keyroute_call *call, struct keyroute_detail *detail)
 {
   const unsigned known =
       KEYROUTE_REFRESH | KEYROUTE_CACHE_ONLY | KEYROUTE_BEFORE | KEYROUTE_AFTER | KEYROUTE_TRACE;
@@ -142,29 +147,29 @@ static const char *wrong_with(const struct keyroute_call *call)
   const unsigned side = KEYROUTE_BEFORE | KEYROUTE_AFTER;
 
   if (call->size == 0) {
-    return "the call's size is not set";
+    return invalid(detail, "the call's size is not set");
   }
   if ((call->flags & ~known) != 0) {
-    return "unknown flags";
+    return kr_detail_fail(detail, KEYROUTE_E_INVALID_ARGUMENT, "unknown flags 0x%x",
+                          call->flags & ~known);
   }
   if ((call->flags & cache) == cache) {
-    return "KEYROUTE_REFRESH and KEYROUTE_CACHE_ONLY exclude each other";
+    return invalid(detail, "KEYROUTE_REFRESH and KEYROUTE_CACHE_ONLY exclude each other");
   }
   if ((call->flags & side) == side) {
-    return "KEYROUTE_BEFORE and KEYROUTE_AFTER exclude each other";
+    return invalid(detail, "KEYROUTE_BEFORE and KEYROUTE_AFTER exclude each other");
   }
   if (call->deadline_ms < 0 || call->deadline_ms > DEADLINE_MAX_MS) {
-    return "the deadline is not between 0 and 86400000 ms";
+    return kr_detail_fail(detail, KEYROUTE_E_INVALID_ARGUMENT,
+                          "the deadline is %" PRId64 ", not between 0 and %d ms", call->deadline_ms,
+                          DEADLINE_MAX_MS);
   }
   if (call->replica < KEYROUTE_REPLICA_ANY || call->replica >= KR_REPLICAS_MAX) {
-    return "the replica is not between -1 and 254";
+    return kr_detail_fail(detail, KEYROUTE_E_INVALID_ARGUMENT,
+                          "the replica is %d, not between -1 and %d", call->replica,
+                          KR_REPLICAS_MAX - 1);
   }
-  return NULL;
-}
-
-static int invalid(struct keyroute_detail *detail, const char *reason)
-{
-  return kr_detail_fail(detail, KEYROUTE_E_INVALID_ARGUMENT, "%s", reason);
+  return 0;
 }
 
 static int fail_no_memory(struct keyroute_detail *detail)
@@ -213,13 +218,13 @@ static int ask(struct question *question, struct keyroute_connection *conn,
                struct keyroute_detail *detail)
 {
   struct keyroute_call call = whole_call(given);
-  const char *wrong = wrong_with(&call);
+  int error = check_call(&call, detail);
 
-  if (row.data == NULL && row.len > 0) {
-    wrong = "the row has a length but no data";
+  if (error != 0) {
+    return error;
   }
-  if (wrong != NULL) {
-    return invalid(detail, wrong);
+  if (row.data == NULL && row.len > 0) {
+    return invalid(detail, "the row has a length but no data");
   }
   question->longer = NULL;
   question->request = (struct kr_call_request){
