@@ -146,7 +146,8 @@ KEYROUTE_EXTERN void keyroute_options_free(struct keyroute_options *options);
 /** Set one property, by HBase's own name where HBase has one. libkeyroute(3) lists them all with
  *  range, unit and default. A property set here beats one from a file, whatever the order.
  *  Names that keyroute does not know are kept (they may be used by ${...}) and have no effect, but
- *  for those that begin with "keyroute.", which are refused; from a file they too are kept.
+ *  for those that begin with "keyroute.", which are refused; from a file they too are kept, and
+ *  keyroute_open logs a warning for each.
  *  detail  NULL or filled in with the reason
  *  Errors: INVALID_ARGUMENT the value is not one of the property's, or there is no such property of
  *  keyroute's; NO_MEMORY. */
@@ -248,10 +249,11 @@ KEYROUTE_EXTERN int keyroute_open(struct keyroute_connection **out,
                                   struct keyroute_detail *detail);
 
 /** Close a connection. Calls under way end with CLOSED, their callbacks having run when this
- *  returns; its threads are joined. Table handles die with it, counted locations do not. Callbacks
- *  that wait for the application's thread are run here, in this one.
+ *  returns; its threads are joined. Table handles must have been given back, counted locations stay
+ *  valid. Callbacks that wait for the application's thread are run here, in this one.
  *  conn  NULL is accepted. No other call on it may start once this one has, but in callbacks.
- *  Errors: INVALID_ARGUMENT called in a callback or inside a peek section; nothing is closed then.
+ *  Errors: INVALID_ARGUMENT called in one of its callbacks or inside a peek section; nothing is
+ *  closed then.
  *  Blocks: usually some ms; at most 3 s, even while a name server or ZooKeeper does not answer: a
  *  thread stuck in the C library's resolver is then left to end by itself. A callback that runs on
  *  another thread is waited for.
@@ -287,7 +289,7 @@ struct keyroute_stats {
   /* The evictions by reason. */
   uint64_t evicted_replaced; /* the catalog said something newer */
   uint64_t evicted_reported; /* found wrong by whoever was sent there */
-  uint64_t evicted_server;   /* their server was dropped */
+  uint64_t evicted_server;   /* their server was dropped, by a report or keyroute_clear_server */
   uint64_t evicted_expired;  /* keyroute.cache.ttl.ms */
   uint64_t evicted_idle;     /* keyroute.cache.idle.ms */
   uint64_t evicted_full;     /* keyroute.cache.max.regions or .bytes */
@@ -499,7 +501,7 @@ KEYROUTE_EXTERN int keyroute_drain(struct keyroute_connection *conn);
 /* ---- Tables, and the hit path without a call ------------------------------------------------ */
 
 /** A table of one connection, found once instead of at each call. It stays valid, and right, while
- *  the table is dropped and made again, until it is given back or the connection closed. */
+ *  the table is dropped and made again, until it is given back, before the connection is closed. */
 struct keyroute_table;
 
 /** Get a handle for a table, whether or not the table exists.
