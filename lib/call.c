@@ -190,7 +190,7 @@ int kr_call_refuse(struct keyroute_connection *conn, struct keyroute_detail *det
 {
   kr_stats_add(conn->stats, KR_COUNT_REFUSED, 1);
   return kr_detail_fail(detail, KEYROUTE_E_OVERLOADED,
-                        "%llu calls are under way, as many as keyroute.max.pending lets be",
+                        "as many calls are under way as keyroute.max.pending lets be, %llu",
                         (unsigned long long)conn->settings->max_pending);
 }
 

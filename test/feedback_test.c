@@ -394,7 +394,7 @@ END_TEST
 
 /* ---- Threads -------------------------------------------------------------------------------- */
 
-enum { THREADS = 8, ROUNDS = 400 };
+enum { THREADS = 8, ROUNDS = 150 };
 
 /* Handles in the order in which their reports returned; kept counted, so that no address comes
  * twice. */

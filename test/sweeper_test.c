@@ -142,7 +142,7 @@ START_TEST(test_sweeper__s097_what_was_stored_together_does_not_expire_together)
 }
 END_TEST
 
-START_TEST(test_sweeper__idle_region_goes_and_one_in_use_stays)
+START_TEST(test_sweeper__s043_idle_region_goes_and_one_in_use_stays)
 {
   struct fixture fixture = fixture_new(0, HOUR);
 
@@ -415,7 +415,7 @@ int main(void)
 
   tcase_set_timeout(tests, 120);
   tcase_add_test(tests, test_sweeper__s097_what_was_stored_together_does_not_expire_together);
-  tcase_add_test(tests, test_sweeper__idle_region_goes_and_one_in_use_stays);
+  tcase_add_test(tests, test_sweeper__s043_idle_region_goes_and_one_in_use_stays);
   tcase_add_test(tests, test_sweeper__s028_ten_thousand_dropped_tables_leave_when_idle);
   tcase_add_test(tests, test_sweeper__s100_without_bounds_of_time_there_is_no_wakeup);
   tcase_add_test(tests, test_sweeper__s100_with_an_empty_cache_there_is_no_wakeup);
