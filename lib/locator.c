@@ -107,15 +107,6 @@ static struct kr_queue *get_queue(struct kr_locator *locator, struct keyroute_ta
   return queue != NULL ? queue : new_queue(locator, table);
 }
 
-/* Have a queue looked at when the outermost function returns. */
-void kr_locator_line_up(struct kr_locator *locator, struct kr_queue *queue)
-{
-  if (queue->line == KR_LINE_NONE) {
-    queue->line = KR_LINE_NEXT;
-    DL_APPEND(locator->line, queue);
-  }
-}
-
 static void leave_line(struct kr_locator *locator, struct kr_queue *queue)
 {
   if (queue->line == KR_LINE_NEXT) {
@@ -124,6 +115,20 @@ static void leave_line(struct kr_locator *locator, struct kr_queue *queue)
     DL_DELETE(locator->stalled, queue);
   }
   queue->line = KR_LINE_NONE;
+}
+
+/* Have a queue looked at when the outermost function returns. Those that wait for the budget are
+ * once there is some; but not if nobody is left in them, for their own flights may be what fills
+ * it. */
+void kr_locator_line_up(struct kr_locator *locator, struct kr_queue *queue)
+{
+  if (queue->line == KR_LINE_STALLED && queue->count == 0) {
+    leave_line(locator, queue);
+  }
+  if (queue->line == KR_LINE_NONE) {
+    queue->line = KR_LINE_NEXT;
+    DL_APPEND(locator->line, queue);
+  }
 }
 
 static void remove_flight(struct kr_locator *locator, struct kr_flight *flight)

@@ -305,6 +305,39 @@ static void storm_over(void)
   free(storm.asks);
 }
 
+START_TEST(
+    test_locator__flight_that_nobody_is_left_in_leaves_its_place_though_its_table_stood_in_line)
+{
+  struct world *world = world_new();
+  struct ask flying, waiting, other;
+
+  put_region(world, "t", "", "", 7);
+  put_region(world, "u", "", "", 8);
+  world->means.scans_max = 1;
+  world->latency_ms = -1;
+  world_start(world);
+  ask(&flying, world, "t", "a");
+  fake_clock_pass_ms(1);
+  ask_init(&waiting, world, "t", "b");
+  waiting.lookup.refresh = true;
+  ask_start(&waiting);
+  ask(&other, world, "u", "a");
+  ck_assert_int_eq(world->scans, 1);
+
+  kr_locator_cancel(world->locator, &flying.lookup);
+  kr_locator_cancel(world->locator, &waiting.lookup);
+
+  ck_assert_int_eq(world->cancels, 1);
+  ck_assert_int_eq(world->scans, 2);
+  answer_scan(world);
+  expect_found(&other, 8);
+  ask_clear(&flying);
+  ask_clear(&waiting);
+  ask_clear(&other);
+  world_free(world);
+}
+END_TEST
+
 START_TEST(test_s083_storm_in_descending_order_reads_each_region_once)
 {
   storm_run(1, 0, 32);
@@ -2275,6 +2308,9 @@ static void add_flight_tests(TCase *tests)
   tcase_add_test(tests, test_locator__a_prefetched_neighbour_serves_its_waiters);
   tcase_add_test(tests, test_s083_cold_start_makes_no_more_scans_than_regions);
   tcase_add_loop_test(tests, test_s083_twenty_thousand_sorted_lookups_cost_little, 0, 2);
+  tcase_add_test(
+      tests,
+      test_locator__flight_that_nobody_is_left_in_leaves_its_place_though_its_table_stood_in_line);
   tcase_add_test(tests, test_s083_storm_in_descending_order_reads_each_region_once);
   tcase_add_test(tests, test_s083_storm_in_random_order_reads_little_twice);
   tcase_add_test(tests, test_s083_storm_on_many_tables_keeps_to_the_budget);
