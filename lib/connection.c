@@ -256,10 +256,13 @@ void kr_connection_close(struct keyroute_connection *conn)
     if (conn->resolver != NULL) {
       kr_worker_close(conn->resolver, WORKER_BOUND_MS);
     }
-    kr_loop_free(conn->loop);
+    kr_loop_end(conn->loop);
   }
   if (conn->dispatcher != NULL) {
     kr_dispatcher_close(conn->dispatcher);
+  }
+  if (conn->loop != NULL) {
+    kr_loop_free(conn->loop); /* behind the last callback: whoever may block asks it */
   }
   kr_locator_free(conn->locator);
   kr_reports_free(conn->reports);

@@ -28,6 +28,7 @@ struct kr_loop {
   struct kr_task *first; /* lock */
   struct kr_task **end;  /* lock */
   bool ending;           /* lock */
+  bool ended;            /* its owner's */
 };
 
 struct kr_timer {
@@ -132,10 +133,8 @@ no_loop:
   return KEYROUTE_E_NO_MEMORY;
 }
 
-void kr_loop_free(struct kr_loop *loop)
+void kr_loop_end(struct kr_loop *loop)
 {
-  struct kr_mem *mem = loop->mem;
-
   pthread_mutex_lock(&loop->lock);
   loop->ending = true;
   uv_async_send(&loop->wake);
@@ -145,6 +144,16 @@ void kr_loop_free(struct kr_loop *loop)
 
   assert(closed == 0);
   (void)closed;
+  loop->ended = true;
+}
+
+void kr_loop_free(struct kr_loop *loop)
+{
+  struct kr_mem *mem = loop->mem;
+
+  if (!loop->ended) {
+    kr_loop_end(loop);
+  }
   pthread_mutex_destroy(&loop->lock);
   kr_free(mem, loop);
   kr_mem_release(mem);
@@ -167,9 +176,10 @@ void kr_loop_post(struct kr_loop *loop, struct kr_task *task)
 
 bool kr_loop_inside(const struct kr_loop *loop)
 {
-  uv_thread_t self = uv_thread_self();
+  /* A copy, so that it is this code that reads the loop: libuv is not built with sanitizers. */
+  uv_thread_t thread = loop->thread, self = uv_thread_self();
 
-  return uv_thread_equal(&loop->thread, &self) != 0;
+  return uv_thread_equal(&thread, &self) != 0;
 }
 
 void *kr_loop_uv(struct kr_loop *loop)

@@ -19,8 +19,12 @@ typedef void (*kr_timer_cb)(void *arg);
 /* Start a loop and its thread, all signals blocked there. Errors: NO_MEMORY. */
 int kr_loop_new(struct kr_loop **out, struct kr_mem *mem);
 
-/* End the loop: runs what was posted, then joins the thread and frees the loop. Every socket and
- * timer must have been closed or stopped on the loop before. Not from the loop's own thread. */
+/* End the loop: runs what was posted, then joins the thread. Every socket and timer must have been
+ * closed or stopped on the loop before. Not from the loop's own thread. Whether a thread is the
+ * loop's may still be asked afterwards. */
+void kr_loop_end(struct kr_loop *loop);
+
+/* Free the loop, which is ended first if it was not. */
 void kr_loop_free(struct kr_loop *loop);
 
 /* Run a task on the loop, after those posted before it. Any thread; allocates nothing. */
