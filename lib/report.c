@@ -370,6 +370,9 @@ bool kr_reports_take(struct kr_reports *reports, const struct kr_report *report)
   };
   bool dropped = false;
 
+  /* The caller's thread is about to, and may be late: what is the cache's entry still is told from
+   * a newer handle by this. */
+  kr_location_retire(location, KR_EVICTED_REPORTED);
   if (matter.table != NULL) {
     matter.entry = kr_table_entry(matter.table, keyroute_location_start_key(location));
   }

@@ -335,6 +335,32 @@ START_TEST(test_s096_catalog_that_repeats_itself_is_read_ever_more_rarely)
 }
 END_TEST
 
+/* The caller's thread retires the handle behind posting its report, which the loop may have dealt
+ * with by then. */
+START_TEST(test_report__limit_holds_however_late_the_caller_retires_the_handle)
+{
+  struct fixture fixture = fixture_new();
+  struct kr_report late = {.fault = KEYROUTE_FAULT_NOT_SERVING, .seqnum = -1};
+
+  put_on(&fixture, "", "", "dead", 1, 5);
+  ck_assert_int_eq(insist(&fixture, KEYROUTE_FAULT_NOT_SERVING, 2, 5), 2);
+  int before = fixture.world->scans;
+
+  late.location = locate(&fixture, "r");
+  late.epoch = kr_cache_epoch(fixture.world->cache);
+  kr_location_report(late.location);
+  kr_reports_take(fixture.reports, &late);
+  kr_location_retire(late.location, KR_EVICTED_REPORTED);
+  struct keyroute_location *again = locate(&fixture, "r");
+
+  ck_assert_ptr_ne(again, late.location);
+  ck_assert_int_eq(fixture.world->scans, before);
+  keyroute_location_release(again);
+  keyroute_location_release(late.location);
+  fixture_free(&fixture);
+}
+END_TEST
+
 START_TEST(test_s096_news_are_found_out_at_the_next_read_and_begin_anew)
 {
   struct fixture fixture = fixture_new();
@@ -1021,6 +1047,7 @@ static Suite *suite(void)
   tcase_add_test(tests, test_report__another_replicas_place_is_read_again_too);
   tcase_add_test(tests, test_report__root_is_asked_for_again);
   tcase_add_loop_test(tests, test_s096_catalog_that_repeats_itself_is_read_ever_more_rarely, 0, 2);
+  tcase_add_test(tests, test_report__limit_holds_however_late_the_caller_retires_the_handle);
   tcase_add_test(tests, test_s096_news_are_found_out_at_the_next_read_and_begin_anew);
   tcase_add_test(tests, test_s096_refresh_that_is_asked_for_always_reads);
   tcase_add_test(tests, test_report__read_sent_before_does_not_say_that_it_is_still_so);
