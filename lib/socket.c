@@ -35,6 +35,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 #include <uv.h>
 
 #define READ_SIZE (64 * 1024)
@@ -56,7 +58,8 @@ struct lookup {
   struct kr_job job;
   struct kr_socket *socket; /* the loop's; NULL = nobody waits */
   struct addrinfo *found;
-  int result; /* getaddrinfo's */
+  int result;   /* getaddrinfo's */
+  bool at_home; /* it failed here, before a name server was asked */
   char port[8];
   char host[];
 };
@@ -401,11 +404,30 @@ static void free_lookup(struct kr_job *job)
   free(lookup);
 }
 
+/* Did resolving fail for want of something here? glibc may say that there is no such name when it
+ * finds no descriptor to read its files and to ask with: so see whether there is one. */
+static bool failed_at_home(int result)
+{
+  if (result == 0) {
+    return false;
+  }
+  if (result == EAI_MEMORY || result == EAI_SYSTEM) {
+    return true;
+  }
+  int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+  if (fd >= 0) {
+    close(fd);
+  }
+  return fd < 0;
+}
+
 static void lookup_run(struct kr_job *job)
 {
   struct lookup *lookup = (struct lookup *)job;
 
   lookup->result = find_addresses(lookup->host, lookup->port, AI_NUMERICSERV, &lookup->found);
+  lookup->at_home = failed_at_home(lookup->result);
 }
 
 static void end_unresolved(struct kr_socket *socket, const char *why)
@@ -416,7 +438,7 @@ static void end_unresolved(struct kr_socket *socket, const char *why)
   kr_bytes_print(name, sizeof(name), keyroute_string(socket->host));
   kr_fail(&failure, KEYROUTE_E_RESOLVE, "host name \"%s\" of server %s: %s", name, socket->server,
           why);
-  failure.connecting = true;
+  failure.connecting = !socket->at_home;
   end_socket(socket, &failure);
 }
 
@@ -428,6 +450,7 @@ static void lookup_done(struct kr_job *job)
 
   if (socket != NULL) {
     socket->lookup = NULL;
+    socket->at_home = lookup->at_home;
     socket->found = lookup->found;
     socket->next = lookup->found;
     lookup->found = NULL;

@@ -41,6 +41,8 @@ static struct addrinfo *new_address(const char *text, const char *port)
   return made;
 }
 
+static int resolve_error; /* where there is no address */
+
 /* Stands in for the C library's, which it asks about all other names. */
 int getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
                 struct addrinfo **found)
@@ -53,6 +55,9 @@ int getaddrinfo(const char *host, const char *port, const struct addrinfo *hints
   }
   struct addrinfo **end = found;
 
+  if (addresses[0] == NULL) {
+    return resolve_error;
+  }
   for (size_t i = 0; addresses[i] != NULL; i++) {
     *end = new_address(addresses[i], port);
     end = &(*end)->ai_next;
@@ -227,14 +232,11 @@ START_TEST(test_socket__last_address_is_named_when_all_refuse)
 }
 END_TEST
 
-/* Or every server would be taken for dead when a process has too many files open. */
-START_TEST(test_socket__want_of_descriptors_is_not_held_against_the_server)
+static void open_without_descriptors(struct world *world)
 {
-  struct world *world = new_world();
   struct rlimit limit;
   int next_free = dup(0);
 
-  addresses[0] = "127.0.0.1";
   ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
   rlim_t before = limit.rlim_cur;
 
@@ -244,11 +246,53 @@ START_TEST(test_socket__want_of_descriptors_is_not_held_against_the_server)
   open_and_wait(world);
   limit.rlim_cur = before;
   ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+/* Or every server would be taken for dead when a process has too many files open. */
+START_TEST(test_socket__want_of_descriptors_is_not_held_against_the_server)
+{
+  struct world *world = new_world();
+
+  addresses[0] = "127.0.0.1";
+
+  open_without_descriptors(world);
 
   ck_assert(world->closed);
   ck_assert_int_eq(world->failure.code, KEYROUTE_E_UNREACHABLE);
   ck_assert_ptr_nonnull(strstr(world->failure.message, "Too many open files"));
   ck_assert(!world->failure.connecting);
+  free_world(world);
+}
+END_TEST
+
+/* Which of the two glibc says depends on whether it has its modules loaded. */
+START_TEST(test_socket__nor_is_it_while_a_name_is_resolved)
+{
+  static const int errors[] = {EAI_SYSTEM, EAI_NONAME, EAI_MEMORY};
+  struct world *world = new_world();
+
+  resolve_error = errors[_i];
+
+  open_without_descriptors(world);
+
+  ck_assert(world->closed);
+  ck_assert_int_eq(world->failure.code, KEYROUTE_E_RESOLVE);
+  ck_assert(!world->failure.connecting);
+  free_world(world);
+}
+END_TEST
+
+START_TEST(test_socket__name_that_there_is_not_is_held_against_the_server)
+{
+  struct world *world = new_world();
+
+  resolve_error = EAI_NONAME;
+
+  open_and_wait(world);
+
+  ck_assert(world->closed);
+  ck_assert_int_eq(world->failure.code, KEYROUTE_E_RESOLVE);
+  ck_assert(world->failure.connecting);
   free_world(world);
 }
 END_TEST
@@ -283,6 +327,8 @@ int main(void)
   tcase_add_test(tcase, test_socket__black_holed_address_leaves_the_next_its_share_of_the_time);
   tcase_add_test(tcase, test_socket__last_address_is_named_when_all_refuse);
   tcase_add_test(tcase, test_socket__want_of_descriptors_is_not_held_against_the_server);
+  tcase_add_loop_test(tcase, test_socket__nor_is_it_while_a_name_is_resolved, 0, 3);
+  tcase_add_test(tcase, test_socket__name_that_there_is_not_is_held_against_the_server);
   tcase_add_test(tcase, test_socket__end_of_an_open_connection_is_told);
 
   return run_suite(suite);
