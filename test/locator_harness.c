@@ -245,14 +245,14 @@ static void read_free(struct kr_root_read *read)
   free(read);
 }
 
-static void finish_root(struct kr_root_read *read)
+static void finish_root(struct kr_root_read *read, const struct kr_failure *failure)
 {
   struct world *world = read->world;
   kr_root_cb cb = read->cb;
   void *arg = read->arg;
   uint8_t data[256];
   struct kr_root_value value = {.data = kr_bytes(data, pack_root(data, sizeof(data), world))};
-  struct kr_root root = {world->root_failure, &value, 1, "znode /hbase/meta-region-server"};
+  struct kr_root root = {*failure, &value, 1, "znode /hbase/meta-region-server"};
 
   read_free(read);
   cb(arg, &root);
@@ -263,16 +263,18 @@ static void root_due(void *arg)
   struct kr_root_read *read = arg;
 
   read->timer = NULL;
-  finish_root(read);
+  finish_root(read, &read->world->root_failure);
 }
 
 static void root_timed_out(void *arg)
 {
   struct kr_root_read *read = arg;
 
+  struct kr_failure failure;
+
   read->timer = NULL;
-  kr_fail(&read->world->root_failure, KEYROUTE_E_TIMEOUT, "nothing answered");
-  finish_root(read);
+  kr_fail(&failure, KEYROUTE_E_TIMEOUT, "nothing answered");
+  finish_root(read, &failure);
 }
 
 static struct kr_root_read *read_root(struct kr_registry *registry, int64_t timeout_ms,
@@ -313,7 +315,7 @@ static const struct kr_registry_ops registry_ops = {
 void answer_root(struct world *world)
 {
   ck_assert_ptr_nonnull(world->reads);
-  finish_root(world->reads);
+  finish_root(world->reads, &world->root_failure);
   fake_loop_run();
 }
 
