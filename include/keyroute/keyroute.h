@@ -585,11 +585,11 @@ struct keyroute_fault_detail {
  *    HINT         the named place takes its stead if it is news; else as REFRESH
  *    DROP_SERVER  so does, soon after, all that is cached to be on that process, in one step;
  *                 SERVER_DEAD has it refused for hbase.ipc.client.failed.servers.expiry, too
- *  When it returns, the location (but for KEEP) is given to nobody any more, as far as this handle
- *  goes: if the catalog repeats itself the same place comes in another handle. Repeated news about
- *  the very same place cause one read at once, then at most one a second for a minute, then one a
- *  minute; in between the same place is given out again without a read. KEYROUTE_REFRESH always
- *  reads. What is cached by now and newer than the location is not touched.
+ *  When it returns, the location (but for KEEP) is given to no call that begins from then on: if
+ *  the catalog repeats itself the same place comes in another handle. Repeated news about the very
+ *  same place cause one read at once, then at most one a second for a minute, then one a minute; in
+ *  between the same place is given out again without a read. KEYROUTE_REFRESH always reads. What is
+ *  cached by now and newer than the location is not touched.
  *  location  as a call of this connection gave it out, cached still or not. The second report of
  *            one does nothing. One of another connection is retired, and means something here only
  *            as far as this connection knows the very same place.
