@@ -1039,7 +1039,7 @@ int main(void)
   TCase *all = tcase_create("api");
 
   tcase_add_checked_fixture(all, setup, teardown);
-  tcase_set_timeout(all, 60);
+  tcase_set_timeout(all, 300);
   add_tests(all);
   suite_add_tcase(suite, all);
   return run_suite(suite);

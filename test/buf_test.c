@@ -258,7 +258,7 @@ static Suite *suite(void)
   Suite *made = suite_create("buf");
   TCase *tests = tcase_create("all");
 
-  tcase_set_timeout(tests, 60);
+  tcase_set_timeout(tests, 300);
   tcase_add_test(tests, test_buf__numbers_are_big_endian);
   tcase_add_loop_test(tests, test_buf__every_read_past_the_end_is_bad_and_stays_bad, 0, 5);
   tcase_add_test(tests, test_buf__lengths_that_lie_are_bad);

@@ -184,7 +184,7 @@ static Suite *suite(void)
   Suite *made = suite_create("bytes");
   TCase *tests = tcase_create("all");
 
-  tcase_set_timeout(tests, 60);
+  tcase_set_timeout(tests, 300);
   tcase_add_test(tests, test_bytes__order_is_that_of_unsigned_bytes);
   tcase_add_test(tests, test_bytes__zero_bytes_count);
   tcase_add_test(tests, test_bytes__string_of_null_is_empty);

@@ -1910,7 +1910,7 @@ static Suite *suite(void)
   Suite *made_suite = suite_create("cache");
   TCase *tests = tcase_create("all");
 
-  tcase_set_timeout(tests, 60);
+  tcase_set_timeout(tests, 300);
   tcase_add_test(tests, test_cache__empty_end_key_covers_last_row);
   tcase_add_test(tests, test_cache__end_key_is_exclusive_and_gaps_are_misses);
   tcase_add_test(tests, test_s015_before_a_start_key_is_the_region_below);

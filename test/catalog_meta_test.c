@@ -882,7 +882,7 @@ static Suite *suite(void)
   Suite *made = suite_create("catalog_meta");
   TCase *tests = tcase_create("all");
 
-  tcase_set_timeout(tests, 60);
+  tcase_set_timeout(tests, 300);
   tcase_add_test(tests, test_catalog_meta__search_keys_are_those_hbase_uses);
   tcase_add_test(tests, test_catalog_meta__before_the_empty_row_is_behind_all_of_the_table);
   tcase_add_loop_test(tests, test_catalog_meta__key_is_as_long_as_a_server_takes_and_no_longer, 0,

@@ -524,7 +524,7 @@ static Suite *suite(void)
   Suite *made = suite_create("check");
   TCase *tests = tcase_create("all");
 
-  tcase_set_timeout(tests, 60);
+  tcase_set_timeout(tests, 300);
   tcase_add_test(tests, test_check__no_row_is_empty);
   tcase_add_test(tests, test_check__nearest_live_region_that_covers_answers);
   tcase_add_test(tests, test_check__before_is_answered_by_the_region_below);

@@ -503,7 +503,7 @@ int main(void)
 
   signal(SIGINT, SIG_DFL);
   tcase_add_checked_fixture(tests, set_up, tear_down);
-  tcase_set_timeout(tests, 60);
+  tcase_set_timeout(tests, 300);
   tcase_add_test(tests, test_cli__help_and_version_work_everywhere);
   tcase_add_test(tests, test_cli__missing_words_are_usage_errors);
   tcase_add_test(tests, test_cli__unknown_options_and_missing_arguments_are_named);

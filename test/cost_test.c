@@ -486,7 +486,7 @@ int main(void)
   TCase *all = tcase_create("cost");
 
   tcase_add_checked_fixture(all, setup, teardown);
-  tcase_set_timeout(all, 60);
+  tcase_set_timeout(all, 300);
   tcase_add_test(all, test_cost__a_miss_is_one_request_and_leaves_no_scanner);
   tcase_add_test(all, test_cost__a_split_parent_met_first_costs_no_further_request);
   tcase_add_test(all, test_cost__an_absent_table_is_two_requests);

@@ -1044,11 +1044,11 @@ int main(void)
   TCase *queue = tcase_create("queue");
   TCase *connections = tcase_create("connections");
 
-  tcase_set_timeout(queue, 60);
+  tcase_set_timeout(queue, 300);
   add_queue_tests(queue);
   suite_add_tcase(suite, queue);
   tcase_add_checked_fixture(connections, setup, teardown);
-  tcase_set_timeout(connections, 120);
+  tcase_set_timeout(connections, 300);
   add_connection_tests(connections);
   suite_add_tcase(suite, connections);
   return run_suite(suite);

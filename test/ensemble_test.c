@@ -113,7 +113,7 @@ int main(void)
   TCase *all = tcase_create("ensemble");
 
   tcase_add_checked_fixture(all, setup, teardown);
-  tcase_set_timeout(all, 60);
+  tcase_set_timeout(all, 300);
   tcase_add_test(all, test_ensemble__numbers_need_no_name_server);
   tcase_add_test(all, test_ensemble__a_host_that_does_not_resolve_costs_only_itself);
   tcase_add_test(all, test_ensemble__no_host_that_resolves_is_an_error);

@@ -107,7 +107,7 @@ static Suite *suite(void)
   Suite *made = suite_create("error");
   TCase *tests = tcase_create("all");
 
-  tcase_set_timeout(tests, 60);
+  tcase_set_timeout(tests, 300);
   tcase_add_loop_test(tests, test_error__each_code_has_name_text_and_kind, 0, ROWS);
   tcase_add_test(tests, test_error__no_two_codes_are_alike);
   tcase_add_test(tests, test_error__fatal_ones_are_not_tried_again);

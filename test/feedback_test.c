@@ -500,7 +500,7 @@ int main(void)
   TCase *tests = tcase_create("all");
 
   tcase_add_checked_fixture(tests, setup, teardown);
-  tcase_set_timeout(tests, 120);
+  tcase_set_timeout(tests, 300);
   tcase_add_test(tests, test_s030_every_fault_has_name_and_kind);
   tcase_add_loop_test(tests, test_s030_only_what_speaks_against_the_location_makes_it_go, 0, 8);
   tcase_add_loop_test(tests, test_s029_a_thousand_reports_of_load_forget_and_read_nothing, 0, 3);

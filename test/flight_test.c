@@ -344,7 +344,7 @@ static Suite *suite(void)
   Suite *made = suite_create("flight");
   TCase *tests = tcase_create("all");
 
-  tcase_set_timeout(tests, 60);
+  tcase_set_timeout(tests, 300);
   tcase_add_loop_test(tests, test_flight__table_that_keeps_its_regions_offline_is_named, 0,
                       2 * TOLD);
   tcase_add_test(tests, test_flight__state_is_one_row_read_from_the_same_place);

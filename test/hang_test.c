@@ -27,7 +27,7 @@ int main(void)
   Suite *suite = suite_create("hang");
   TCase *all = tcase_create("hang");
 
-  tcase_set_timeout(all, 60);
+  tcase_set_timeout(all, 300);
   tcase_add_test(all, test_hang__hits_are_fast_while_misses_hang);
   suite_add_tcase(suite, all);
   return run_suite(suite);

@@ -207,7 +207,7 @@ int main(void)
 
   suite_add_tcase(suite, tcase);
   tcase_add_checked_fixture(tcase, setup, teardown);
-  tcase_set_timeout(tcase, 60);
+  tcase_set_timeout(tcase, 300);
   tcase_add_test(tcase, test_hbase_rpc__good_reply_is_read);
   tcase_add_test(tcase, test_hbase_rpc__frame_is_awaited_until_it_is_whole);
   tcase_add_test(tcase, test_hbase_rpc__frame_shorter_than_its_parts_is_refused);

@@ -538,7 +538,7 @@ static Suite *suite(void)
   Suite *made = suite_create("keyroute");
   TCase *tests = tcase_create("all");
 
-  tcase_set_timeout(tests, 60);
+  tcase_set_timeout(tests, 300);
   tcase_add_loop_test(tests, test_keyroute__table_names_that_hbase_refuses_are_refused, 0,
                       (int)(sizeof(bad_tables) / sizeof(bad_tables[0])));
   tcase_add_test(tests, test_keyroute__null_arguments_are_refused);

@@ -192,7 +192,7 @@ int main(void)
   Suite *suite = suite_create("limiter");
   TCase *tests = tcase_create("all");
 
-  tcase_set_timeout(tests, 60);
+  tcase_set_timeout(tests, 300);
   tcase_add_test(tests, test_limiter__first_time_is_at_once_and_the_second_a_second_later);
   tcase_add_test(tests, test_s096_one_a_second_for_a_minute_then_one_a_minute);
   tcase_add_test(tests, test_limiter__what_was_quiet_for_two_minutes_is_news_again);

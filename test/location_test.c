@@ -397,7 +397,7 @@ static Suite *suite(void)
   Suite *made = suite_create("location");
   TCase *tests = tcase_create("all");
 
-  tcase_set_timeout(tests, 60);
+  tcase_set_timeout(tests, 300);
   tcase_add_test(tests, test_location__all_parts_are_read_back);
   tcase_add_loop_test(tests, test_location__replica_that_is_not_there_has_nothing, 0, 4);
   tcase_add_test(tests, test_location__region_names_are_those_hbase_writes);

@@ -264,7 +264,7 @@ int main(void)
   Suite *suite = suite_create("locator_stress");
   TCase *tests = tcase_create("locator_stress");
 
-  tcase_set_timeout(tests, 120);
+  tcase_set_timeout(tests, 300);
   tcase_add_loop_test(
       tests, test_locator_stress__after_a_bad_time_everybody_is_answered_and_nothing_is_left, 0,
       SEEDS);

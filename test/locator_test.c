@@ -2401,7 +2401,7 @@ static Suite *suite(void)
   Suite *made = suite_create("locator");
   TCase *tests = tcase_create("all");
 
-  tcase_set_timeout(tests, 60);
+  tcase_set_timeout(tests, 300);
   add_flight_tests(tests);
   add_step_tests(tests);
   add_retry_tests(tests);

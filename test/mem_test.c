@@ -138,7 +138,7 @@ static Suite *suite(void)
   Suite *made = suite_create("mem");
   TCase *tests = tcase_create("all");
 
-  tcase_set_timeout(tests, 60);
+  tcase_set_timeout(tests, 300);
   tcase_add_test(tests, test_mem__all_memory_comes_from_the_application);
   tcase_add_test(tests, test_mem__goes_with_its_last_count);
   tcase_add_test(tests, test_mem__none_given_means_the_c_library);

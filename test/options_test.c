@@ -629,7 +629,7 @@ int main(void)
   TCase *tests = tcase_create("options");
 
   tcase_add_checked_fixture(tests, set_up, tear_down);
-  tcase_set_timeout(tests, 30);
+  tcase_set_timeout(tests, 300);
   tcase_add_test(tests, test_options__defaults_are_those_of_the_manual);
   tcase_add_test(tests, test_options__no_options_are_the_defaults);
   tcase_add_test(tests, test_options__every_default_passes_its_own_check);

@@ -1051,7 +1051,7 @@ static void add_without_server(Suite *suite)
   /* It takes itself apart. */
   TCase *alone = tcase_create("slow");
   tcase_add_checked_fixture(alone, setup, NULL);
-  tcase_set_timeout(alone, 60);
+  tcase_set_timeout(alone, 300);
   suite_add_tcase(suite, alone);
   tcase_add_test(alone, test_registry_zookeeper__a_slow_name_server_delays_neither_reads_nor_close);
 }

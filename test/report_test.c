@@ -1038,7 +1038,7 @@ static Suite *suite(void)
   Suite *made = suite_create("report");
   TCase *tests = tcase_create("all");
 
-  tcase_set_timeout(tests, 120);
+  tcase_set_timeout(tests, 300);
   tcase_add_test(tests, test_report__reported_place_is_read_again);
   tcase_add_test(tests, test_s032_same_answer_again_comes_in_another_handle);
   tcase_add_loop_test(tests, test_s101_newer_entry_stays_when_an_old_handle_is_reported, 0, 5);

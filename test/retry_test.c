@@ -185,7 +185,7 @@ static Suite *suite(void)
   Suite *made = suite_create("retry");
   TCase *tests = tcase_create("all");
 
-  tcase_set_timeout(tests, 60);
+  tcase_set_timeout(tests, 300);
   tcase_add_test(tests, test_retry__each_code_is_tried_again_as_the_table_of_errors_says);
   tcase_add_test(tests, test_retry__what_the_server_calls_final_is_final);
   tcase_add_test(tests, test_retry__n_retries_are_n_tries_after_the_first);

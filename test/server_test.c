@@ -231,7 +231,7 @@ static Suite *suite(void)
   Suite *made = suite_create("server");
   TCase *tests = tcase_create("all");
 
-  tcase_set_timeout(tests, 60);
+  tcase_set_timeout(tests, 300);
   tcase_add_test(tests, test_s109_equal_names_are_one_object);
   tcase_add_test(tests, test_s101_host_port_and_start_code_tell_servers_apart);
   tcase_add_test(tests, test_server__purge_drops_those_nobody_counts_unless_marked);

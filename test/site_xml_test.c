@@ -259,7 +259,7 @@ int main(void)
   TCase *tests = tcase_create("site_xml");
 
   tcase_add_checked_fixture(tests, set_up, tear_down);
-  tcase_set_timeout(tests, 30);
+  tcase_set_timeout(tests, 300);
   tcase_add_test(tests, test_site_xml__properties_come_in_the_order_of_the_file);
   tcase_add_test(tests, test_site_xml__empty_value_is_kept_and_missing_one_skipped);
   tcase_add_test(tests, test_site_xml__bad_xml_is_told_with_its_line);

@@ -643,7 +643,7 @@ static Suite *suite(void)
   Suite *made = suite_create("skiplist");
   TCase *tests = tcase_create("all");
 
-  tcase_set_timeout(tests, 60);
+  tcase_set_timeout(tests, 300);
   tcase_add_test(tests, test_skiplist__empty_list_answers_none);
   tcase_add_test(tests, test_skiplist__size_follows_what_is_in_it);
   tcase_add_test(tests, test_skiplist__empty_key_is_the_smallest_key);

@@ -76,7 +76,7 @@ static Suite *suite(void)
   Suite *made = suite_create("stats");
   TCase *tests = tcase_create("all");
 
-  tcase_set_timeout(tests, 60);
+  tcase_set_timeout(tests, 300);
   tcase_add_test(tests, test_stats__counters_are_apart_and_begin_at_zero);
   tcase_add_test(tests, test_stats__more_threads_than_stripes_lose_nothing);
   tcase_add_loop_test(tests, test_stats__new_fails_cleanly_at_each_allocation, 0, 2);

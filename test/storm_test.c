@@ -144,7 +144,7 @@ int main(void)
   TCase *tests = tcase_create("storm");
 
   tcase_add_checked_fixture(tests, setup, teardown);
-  tcase_set_timeout(tests, 120);
+  tcase_set_timeout(tests, 300);
   tcase_add_test(tests, test_storm__s083_descending_keys_read_hardly_a_region_twice);
   tcase_add_test(tests, test_storm__s083_random_keys_read_little_twice);
   tcase_add_test(tests, test_storm__s083_budget_of_the_connection_holds);

@@ -413,7 +413,7 @@ int main(void)
   Suite *suite = suite_create("sweeper");
   TCase *tests = tcase_create("all");
 
-  tcase_set_timeout(tests, 120);
+  tcase_set_timeout(tests, 300);
   tcase_add_test(tests, test_sweeper__s097_what_was_stored_together_does_not_expire_together);
   tcase_add_test(tests, test_sweeper__s043_idle_region_goes_and_one_in_use_stays);
   tcase_add_test(tests, test_sweeper__s028_ten_thousand_dropped_tables_leave_when_idle);

@@ -141,7 +141,7 @@ static Suite *suite(void)
   Suite *made = suite_create("trace");
   TCase *tests = tcase_create("all");
 
-  tcase_set_timeout(tests, 60);
+  tcase_set_timeout(tests, 300);
   tcase_add_test(tests, test_trace__steps_come_back_in_order);
   tcase_add_test(tests, test_trace__long_texts_are_cut);
   tcase_add_test(tests, test_trace__null_is_an_empty_trace);

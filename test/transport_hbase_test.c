@@ -1418,7 +1418,7 @@ static Suite *suite(void)
                  test_transport_hbase__server_that_does_not_read_is_overloaded_until_it_does);
   tcase_add_test(bytes, test_transport_hbase__lone_request_is_sent_whatever_its_length);
   tcase_add_test(bytes, test_transport_hbase__refused_request_may_be_cancelled_or_shut_down);
-  tcase_set_timeout(bytes, 60);
+  tcase_set_timeout(bytes, 300);
   suite_add_tcase(made, bytes);
 
   tcase_add_test(end, test_transport_hbase__shutdown_ends_requests_in_every_state);

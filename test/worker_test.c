@@ -307,7 +307,7 @@ int main(void)
   TCase *all = tcase_create("worker");
 
   tcase_add_checked_fixture(all, setup, teardown);
-  tcase_set_timeout(all, 30);
+  tcase_set_timeout(all, 300);
   tcase_add_test(all, test_worker__runs_jobs_in_the_order_submitted);
   tcase_add_test(all, test_worker__runs_off_the_loop_with_signals_blocked_and_ends_on_the_loop);
   tcase_add_test(all, test_worker__close_without_jobs_joins_at_once);
