@@ -1,341 +1,196 @@
 /*
- * One try at the catalog: what it keeps, and the state of a table whose regions cannot be had.
+ * One try at the catalog: which rows it reads, and which of them is the answer.
  */
 #include "test/locator_harness.h"
 
-#include "lib/bytes.h"
 #include "test/run_suite.h"
 
-#include <stdio.h>
-#include <string.h>
-
-/* The state of a table as HBase writes it; -1 = the catalog has none. */
-static void put_state(struct world *world, const char *table, int state)
-{
-  uint8_t value[2] = {1 << 3, (uint8_t)state};
-
-  if (state >= 0) {
-    fake_catalog_put_cell(world->catalog, keyroute_string(table), "table", "state",
-                          kr_bytes(value, sizeof(value)));
-  }
-}
-
-/* A region of table t that cannot be had: offline, or on no server. */
-static void put_absent(struct world *world, bool offline)
-{
-  struct fake_region region = {.table = "t", .id = 7, .offline = offline};
-
-  if (offline) {
-    region.host = "h";
-    region.port = 16020;
-    region.start_code = 1;
-  }
-  put(world, &region);
-}
-
-static struct world *world_with(bool offline, int state)
-{
-  struct world *world = world_new();
-
-  put_absent(world, offline);
-  put_state(world, "t", state);
-  world->means.retry.retries = 0;
-  world_start(world);
-  return world;
-}
-
-static void expect_message(const struct ask *ask, const char *text)
-{
-  ck_assert_msg(strstr(ask->lookup.failure.message, text) != NULL, "%s",
-                ask->lookup.failure.message);
-}
-
-/* Each for an offline region, then for one on no server. */
-static const struct {
-  int state;
-  const char *message;
-} told[] = {
-    {1, "table t is disabled"}, {2, "table t is being disabled"}, {3, "table t is being enabled"}};
-
-enum { TOLD = sizeof(told) / sizeof(told[0]) };
-
-START_TEST(test_flight__table_that_keeps_its_regions_offline_is_named)
-{
-  struct world *world = world_with(_i < TOLD, told[_i % TOLD].state);
-  struct ask only;
-
-  ask(&only, world, "t", "m");
-  fake_clock_pass_ms(1);
-
-  expect_failed(&only, KEYROUTE_E_OFFLINE);
-  ck_assert_str_eq(only.lookup.failure.message, told[_i % TOLD].message);
-  ck_assert_int_eq(world->scans, 2);
-  ck_assert_uint_eq(only.lookup.rpcs, 2);
-  ck_assert_uint_eq(only.lookup.attempts, 1);
-  ask_clear(&only);
-  world_free(world);
-}
-END_TEST
-
-START_TEST(test_flight__state_is_one_row_read_from_the_same_place)
-{
-  struct world *world = world_with(true, 1);
-  struct ask only;
-
-  world->latency_ms = -1;
-  ask(&only, world, "t", "m");
-  fake_clock_pass_ms(1);
-  answer_scan(world);
-  const struct kr_request *request = world->requests;
-
-  ck_assert_ptr_nonnull(request);
-  ck_assert_str_eq(request->family, "table");
-  ck_assert_str_eq(request->host, "m");
-  ck_assert_str_eq(request->start, "t");
-  ck_assert_str_eq(request->stop, "t");
-  ck_assert(request->include_start && request->include_stop && !request->reversed);
-  ck_assert_uint_eq(request->limit, 1);
-  answer_scan(world);
-  expect_failed(&only, KEYROUTE_E_OFFLINE);
-  ask_clear(&only);
-  world_free(world);
-}
-END_TEST
-
-START_TEST(test_flight__enabled_or_unknown_state_leaves_the_answer)
-{
-  static const int states[] = {0, 4, 200, -1};
-  struct world *world = world_with(_i % 2 == 0, states[_i / 2]);
-  struct ask only;
-
-  ask(&only, world, "t", "m");
-  fake_clock_pass_ms(1);
-
-  expect_failed(&only, _i % 2 == 0 ? KEYROUTE_E_OFFLINE : KEYROUTE_E_NO_SERVER);
-  expect_message(&only, _i % 2 == 0 ? "is offline" : "is on no server");
-  ck_assert_int_eq(world->scans, 2);
-  ask_clear(&only);
-  world_free(world);
-}
-END_TEST
-
-static int state_error;
-
-static void fail_states(struct kr_failure *failure, const struct kr_request *request)
-{
-  if (strcmp(request->family, "table") == 0) {
-    kr_fail(failure, state_error, "no state for you");
-  }
-}
-
-START_TEST(test_flight__state_that_cannot_be_read_leaves_the_answer)
-{
-  static const int codes[] = {KEYROUTE_E_REMOTE,   KEYROUTE_E_UNREACHABLE, KEYROUTE_E_OVERLOADED,
-                              KEYROUTE_E_PROTOCOL, KEYROUTE_E_AUTH,        KEYROUTE_E_TIMEOUT};
-  struct world *world = world_with(_i % 2 == 0, 1);
-  struct ask only;
-
-  state_error = codes[_i / 2];
-  world->judge = fail_states;
-  ask(&only, world, "t", "m");
-  fake_clock_pass_ms(1);
-
-  expect_failed(&only, _i % 2 == 0 ? KEYROUTE_E_OFFLINE : KEYROUTE_E_NO_SERVER);
-  ck_assert_int_eq(world->scans, 2);
-  ck_assert_uint_eq(kr_stats_read(world->stats, KR_COUNT_SCANS_FAILED), 1);
-  ask_clear(&only);
-  world_free(world);
-}
-END_TEST
-
-START_TEST(test_flight__silent_state_read_ends_with_the_try)
-{
-  struct world *world = world_with(true, 1);
-  struct ask only;
-
-  world->latency_ms = -1;
-  ask(&only, world, "t", "m");
-  fake_clock_pass_ms(1);
-  answer_scan(world);
-  fake_clock_pass_ms(10000);
-
-  expect_failed(&only, KEYROUTE_E_OFFLINE);
-  expect_message(&only, "is offline");
-  ask_clear(&only);
-  world_free(world);
-}
-END_TEST
-
-START_TEST(test_flight__enabled_again_is_found)
+START_TEST(test_flight__split_parent_before_the_answer_takes_one_scan)
 {
   struct world *world = world_new();
   struct ask only;
 
-  put_absent(world, _i == 0);
-  put_state(world, "t", 1);
+  put_region(world, "t", "", "", 9);
+  put_dead(world, "m", "", 5, true);
+  world_start(world);
+
+  ask(&only, world, "t", "x");
+  fake_clock_pass_ms(1);
+
+  expect_found(&only, 9);
+  ck_assert_int_eq(world->scans, 1);
+  ask_clear(&only);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_flight__many_dead_rows_are_passed_by_one_scan_more)
+{
+  struct world *world = world_new();
+  struct ask only;
+
+  put_region(world, "t", "", "", 9);
+  put_dead(world, "m", "n", 5, true);
+  put_dead(world, "m", "", 4, true);
+  put_dead(world, "m", "", 3, true);
+  world_start(world);
+
+  ask(&only, world, "t", "x");
+  fake_clock_pass_ms(1);
+
+  expect_found(&only, 9);
+  ck_assert_int_eq(world->scans, 2);
+  ask_clear(&only);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_s050_parent_without_daughters_is_offline_until_they_come)
+{
+  struct world *world = world_new();
+  struct ask only, other;
+
+  put_dead(world, "a", "z", 1, true);
   world_start(world);
   ask(&only, world, "t", "m");
-  fake_clock_pass_ms(500);
+  ask_init(&other, world, "t", "m");
+  other.lookup.single_try = true;
+  ask_start(&other);
+  fake_clock_pass_ms(300);
+
+  expect_failed(&other, KEYROUTE_E_OFFLINE);
+  expect_message(&other, "split");
   ck_assert_int_eq(only.done, 0);
+  put_region(world, "t", "a", "m", 2);
+  put_region(world, "t", "m", "z", 3);
+  fake_clock_pass_ms(5000);
 
-  put_region(world, "t", "", "", 7);
-  fake_clock_pass_ms(10000);
-
-  expect_found(&only, 7);
-  ck_assert_uint_gt(only.lookup.attempts, 1);
+  expect_found(&only, 3);
   ask_clear(&only);
+  ask_clear(&other);
   world_free(world);
 }
 END_TEST
 
-START_TEST(test_flight__regions_that_keep_their_server_ask_for_no_state)
+START_TEST(test_flight__before_finds_the_region_below)
 {
   struct world *world = world_new();
-  struct ask first, replica;
-  struct fake_region region = {.table = "t", .id = 7};
-  struct keyroute_bytes name = fake_region_name(&region);
+  struct ask asks[3];
+  static const char *const rows[] = {"m", "mm", ""};
 
-  put_region(world, "t", "", "", 7);
-  fake_catalog_put_cell(world->catalog, name, "info", "state", keyroute_string("CLOSED"));
-  put_state(world, "t", 1);
-  world->means.retry.retries = 0;
+  put_region(world, "t", "", "m", 1);
+  put_region(world, "t", "m", "", 2);
   world_start(world);
 
-  ask(&first, world, "t", "m");
-  fake_clock_pass_ms(1);
-  ask_init(&replica, world, "t", "m");
-  replica.lookup.replica = 3;
-  ask_start(&replica);
-  fake_clock_pass_ms(1);
+  for (int i = 0; i < 3; i++) {
+    ask_init(&asks[i], world, "t", rows[i]);
+    asks[i].lookup.position = KR_BEFORE;
+    ask_start(&asks[i]);
+    fake_clock_pass_ms(1);
+  }
 
-  expect_found(&first, 7);
-  ck_assert_str_eq(keyroute_location_state(first.lookup.location), "CLOSED");
-  expect_failed(&replica, KEYROUTE_E_NO_SERVER);
-  ck_assert_int_eq(world->scans, 2);
-  ask_clear(&first);
-  ask_clear(&replica);
-  free((void *)(uintptr_t)name.data);
+  expect_found(&asks[0], 1);
+  expect_found(&asks[1], 2);
+  expect_found(&asks[2], 2);
+  for (int i = 0; i < 3; i++) {
+    ask_clear(&asks[i]);
+  }
   world_free(world);
 }
 END_TEST
 
-START_TEST(test_flight__cancel_and_close_end_a_state_read)
-{
-  struct world *world = world_with(_i % 2 == 0, 1);
-  struct ask only;
-
-  world->latency_ms = -1;
-  ask(&only, world, "t", "m");
-  fake_clock_pass_ms(1);
-  answer_scan(world);
-  if (_i < 2) {
-    kr_locator_cancel(world->locator, &only.lookup);
-  } else {
-    kr_locator_shutdown(world->locator);
-  }
-
-  expect_failed(&only, _i < 2 ? KEYROUTE_E_CANCELLED : KEYROUTE_E_CLOSED);
-  ck_assert_int_eq(world->cancels, 1);
-  ask_clear(&only);
-  world_free(world);
-}
-END_TEST
-
-START_TEST(test_flight__state_read_follows_the_root)
-{
-  struct world *world = world_with(_i % 2 == 0, 1);
-  struct ask only;
-
-  world->latency_ms = -1;
-  ask(&only, world, "t", "m");
-  fake_clock_pass_ms(1);
-  answer_scan(world);
-  ck_assert_str_eq(world->requests->family, "table");
-  if (_i >= 2) {
-    put_region(world, "t", "", "", 7);
-  }
-  world->meta_host = "n";
-  world->latency_ms = 0;
-  kr_locator_root_changed(world->locator);
-  fake_clock_pass_ms(1);
-
-  ck_assert_int_eq(world->cancels, 1);
-  ck_assert_uint_eq(only.lookup.attempts, 1);
-  if (_i >= 2) {
-    expect_found(&only, 7);
-  } else {
-    expect_failed(&only, KEYROUTE_E_OFFLINE);
-    expect_message(&only, "table t is disabled");
-  }
-  ask_clear(&only);
-  world_free(world);
-}
-END_TEST
-
-START_TEST(test_flight__s031_what_was_read_before_a_clear_is_not_kept)
+START_TEST(test_flight__root_itself_comes_from_the_registry)
 {
   struct world *world = world_new();
-  struct kr_cache_filter everything = {.host = NULL};
+  struct ask only, again;
+
+  world_start(world);
+
+  ask(&only, world, "hbase:meta", "anything");
+  fake_clock_pass_ms(1);
+  ask(&again, world, "hbase:meta", "else");
+
+  expect_found(&only, 1);
+  ck_assert_int_eq(only.lookup.source, KEYROUTE_SOURCE_REGISTRY);
+  ck_assert_str_eq(keyroute_location_host(only.lookup.location, 0), "m");
+  expect_found(&again, 1);
+  ck_assert_int_eq(again.lookup.source, KEYROUTE_SOURCE_CACHE);
+  ck_assert_int_eq(world->scans, 0);
+  ask_clear(&only);
+  ask_clear(&again);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_s001_bytes_below_a_digit_do_not_confuse_the_search)
+{
+  struct world *world = world_new();
+  struct ask first, second;
+
+  put_region(world, "t", "", "foo", 10);
+  put_region(world, "t", "foo", "", 20);
+  world_start(world);
+
+  ask(&first, world, "t", "foo,\x02");
+  fake_clock_pass_ms(1);
+  ask(&second, world, "t", "foo,\x02");
+
+  expect_found(&first, 20);
+  expect_found(&second, 20);
+  ck_assert_int_eq(second.lookup.source, KEYROUTE_SOURCE_CACHE);
+  ck_assert_int_eq(world->scans, 1);
+  ask_clear(&first);
+  ask_clear(&second);
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_s002_keys_with_commas_reach_their_regions)
+{
+  static const char *const rows[] = {"a,b,x", "c,", "c,,", ","};
+  static const int64_t ids[] = {2, 2, 3, 1};
+  struct world *world = world_new();
+  struct ask asks[4];
+
+  put_region(world, "t", "", "a,b", 1);
+  put_region(world, "t", "a,b", "c,,", 2);
+  put_region(world, "t", "c,,", "", 3);
+  world_start(world);
+  for (int i = 0; i < 4; i++) {
+    ask(&asks[i], world, "t", rows[i]);
+  }
+  fake_clock_pass_ms(1);
+
+  for (int i = 0; i < 4; i++) {
+    expect_found(&asks[i], ids[i]);
+    ask_clear(&asks[i]);
+  }
+  world_free(world);
+}
+END_TEST
+
+START_TEST(test_s051_daughter_is_found_after_the_parent_was_forgotten)
+{
+  struct world *world = world_new();
   struct ask before, after;
 
-  put_region(world, "t", "", "m", 7);
-  put_region(world, "t", "m", "", 8);
+  put_region(world, "t", "a", "z", 1);
   world_start(world);
-  world->latency_ms = -1;
-  ask(&before, world, "t", "x");
+  ask(&before, world, "t", "p");
+  fake_clock_pass_ms(1);
+  expect_found(&before, 1);
+  put_dead(world, "a", "z", 1, true);
+  put_region(world, "t", "a", "m", 2);
+  put_region(world, "t", "m", "z", 3);
+  kr_cache_remove(world->cache, before.lookup.table, before.lookup.location);
+  ask(&after, world, "t", "p");
   fake_clock_pass_ms(1);
 
-  kr_cache_retire(world->cache, &everything);
-  answer_scan(world);
-  ask(&after, world, "t", "a");
-  fake_clock_pass_ms(1);
-
-  expect_found(&before, 8);
-  ck_assert_int_eq(after.done, 0);
-  answer_scan(world);
-  expect_found(&after, 7);
-  ck_assert_int_eq(after.lookup.source, KEYROUTE_SOURCE_CATALOG);
+  expect_found(&after, 3);
   ck_assert_int_eq(world->scans, 2);
   ask_clear(&before);
   ask_clear(&after);
   world_free(world);
-}
-END_TEST
-
-/* False = the n-th allocation was never asked for. */
-static bool look_up_with_failure(long n, bool offline)
-{
-  struct world *world = world_with(offline, 1);
-  struct ask only;
-
-  ask_init(&only, world, "t", "m");
-  mem_fail(n);
-  ask_start(&only);
-  fake_clock_pass_ms(31000);
-  bool failed = mem_has_failed();
-
-  mem_fail(0);
-  int code = only.lookup.failure.code;
-
-  ck_assert_int_eq(only.done, 1);
-  /* A state for which there is no memory is no state. */
-  ck_assert_msg(code == KEYROUTE_E_OFFLINE ||
-                    (failed && (code == KEYROUTE_E_NO_MEMORY || code == KEYROUTE_E_NO_SERVER)),
-                "allocation %ld: %s", n, keyroute_errname(code));
-  ask_clear(&only);
-  world_free(world);
-  return failed;
-}
-
-START_TEST(test_flight__each_allocation_of_a_state_read_may_fail)
-{
-  long n = 1;
-
-  while (look_up_with_failure(n, _i == 0)) {
-    n++;
-  }
-
-  ck_assert_int_gt(n, 20);
 }
 END_TEST
 
@@ -344,19 +199,15 @@ static Suite *suite(void)
   Suite *made = suite_create("flight");
   TCase *tests = tcase_create("all");
 
-  tcase_set_timeout(tests, 300);
-  tcase_add_loop_test(tests, test_flight__table_that_keeps_its_regions_offline_is_named, 0,
-                      2 * TOLD);
-  tcase_add_test(tests, test_flight__state_is_one_row_read_from_the_same_place);
-  tcase_add_loop_test(tests, test_flight__enabled_or_unknown_state_leaves_the_answer, 0, 8);
-  tcase_add_loop_test(tests, test_flight__state_that_cannot_be_read_leaves_the_answer, 0, 12);
-  tcase_add_test(tests, test_flight__silent_state_read_ends_with_the_try);
-  tcase_add_loop_test(tests, test_flight__enabled_again_is_found, 0, 2);
-  tcase_add_test(tests, test_flight__regions_that_keep_their_server_ask_for_no_state);
-  tcase_add_loop_test(tests, test_flight__state_read_follows_the_root, 0, 4);
-  tcase_add_test(tests, test_flight__s031_what_was_read_before_a_clear_is_not_kept);
-  tcase_add_loop_test(tests, test_flight__cancel_and_close_end_a_state_read, 0, 4);
-  tcase_add_loop_test(tests, test_flight__each_allocation_of_a_state_read_may_fail, 0, 2);
+  tcase_set_timeout(tests, 60);
+  tcase_add_test(tests, test_flight__split_parent_before_the_answer_takes_one_scan);
+  tcase_add_test(tests, test_flight__many_dead_rows_are_passed_by_one_scan_more);
+  tcase_add_test(tests, test_s050_parent_without_daughters_is_offline_until_they_come);
+  tcase_add_test(tests, test_flight__before_finds_the_region_below);
+  tcase_add_test(tests, test_flight__root_itself_comes_from_the_registry);
+  tcase_add_test(tests, test_s001_bytes_below_a_digit_do_not_confuse_the_search);
+  tcase_add_test(tests, test_s002_keys_with_commas_reach_their_regions);
+  tcase_add_test(tests, test_s051_daughter_is_found_after_the_parent_was_forgotten);
   suite_add_tcase(made, tests);
   return made;
 }

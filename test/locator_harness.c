@@ -415,6 +415,23 @@ void put_region(struct world *world, const char *table, const char *start, const
   put(world, &region);
 }
 
+void put_dead(struct world *world, const char *start, const char *end, int64_t id, bool split)
+{
+  struct fake_region region = {
+      .table = "t",
+      .start = keyroute_string(start),
+      .end = keyroute_string(end),
+      .id = id,
+      .host = "h",
+      .port = 16020,
+      .start_code = 1,
+      .offline = true,
+      .split = split,
+  };
+
+  put(world, &region);
+}
+
 void drop_region(struct world *world, const char *table, const char *start, int64_t id)
 {
   struct fake_region region = plain(table, start, "", id);
@@ -489,4 +506,10 @@ void expect_failed(const struct ask *ask, int code)
                 keyroute_errname(ask->lookup.failure.code), keyroute_errname(code),
                 ask->lookup.failure.message);
   ck_assert_str_ne(ask->lookup.failure.message, "");
+}
+
+void expect_message(const struct ask *ask, const char *text)
+{
+  ck_assert_msg(strstr(ask->lookup.failure.message, text) != NULL, "%s",
+                ask->lookup.failure.message);
 }

@@ -82,6 +82,8 @@ void put_region(struct world *world, const char *table, const char *start, const
                 int64_t id);
 /* The same in full; also what replaces one. */
 void put(struct world *world, const struct fake_region *region);
+/* One of table t that is offline: a split parent, or not. */
+void put_dead(struct world *world, const char *start, const char *end, int64_t id, bool split);
 void drop_region(struct world *world, const char *table, const char *start, int64_t id);
 
 /* Answer, or fail, the oldest scan; it must exist. */
@@ -111,5 +113,6 @@ void ask_clear(struct ask *ask);
 /* Assertions. */
 void expect_found(const struct ask *ask, int64_t id);
 void expect_failed(const struct ask *ask, int code);
+void expect_message(const struct ask *ask, const char *text); /* among others */
 
 #endif
