@@ -8,31 +8,22 @@
  *  1. Regions are put in and taken out by the loop thread alone.
  *  2. In one table no two regions overlap. (Each store makes it so; retired ones count too.)
  *  3. What leaves the skip list is released after a grace period, never before.
- *  4. Tables are found through immutable snapshots, one a shard of the name's hash. A new table
- *     copies its shard only, so ten thousand tables cost no quadratic time. tables_lock is for
- *     those who change shards or counts; readers take no lock.
+ *  4. Tables are found by name without a lock (name_map.c). tables_lock is for those who add or
+ *     drop tables, or count them.
  *  5. A table object outlives its last region while somebody counts it: a handle stays valid while
  *     the table is dropped and made again.
  *  6. All regions stand in one ring (ring.c), which the sweeper goes round, and which is gone on
  *     along when room is short: what was hit since the last look is spared once, and the catalog's
  *     own regions as long as there are others. No visit, and no store, looks at all of them.
  *
- * What a store may replace, in kr_cache_store's terms:
- *
- *  - The same region (equal name): replica by replica the higher sequence number stays, unless a
- *    later read says that the replica is on no server. With one and the same number (a region that
- *    is opened elsewhere after its server was killed may get its old one) the read sent later is
- *    right. What is on a dropped server is not known.
- *  - Another region that overlaps: a read sent after that one was stored is newer knowledge and
- *    wins, whatever the ids, for a restored snapshot brings old ids back. Of reads that overlap in
- *    time the larger region id wins, for it was made later.
- *  - What is retired never stands in the way.
+ * What a store may replace, precedence.c says. What is retired never stands in the way.
  */
 #include "lib/cache.h"
 
 #include "lib/age.h"
 #include "lib/bytes.h"
-#include "lib/hash.h"
+#include "lib/name_map.h"
+#include "lib/precedence.h"
 #include "lib/ring.h"
 #include "lib/skiplist.h"
 
@@ -40,8 +31,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-
-enum { SHARDS = 256 };
 
 /* How many regions that were hit lately are spared for one that has to go. If all are in use, one
  * of them goes before the loop has looked at the whole cache. */
@@ -59,21 +48,6 @@ struct keyroute_table {
   char name[];
 };
 
-struct entry {
-  UT_hash_handle hh;
-  struct keyroute_table *table;
-};
-
-/* The tables of one shard; never changed once published. */
-struct shard {
-  struct kr_rcu_head rcu;
-  struct kr_mem *mem;
-  struct entry *by_name;
-  size_t size; /* memory that it takes */
-  size_t count;
-  struct entry entries[];
-};
-
 struct kr_cache {
   struct kr_mem *mem;
   struct kr_stats *stats;
@@ -88,112 +62,16 @@ struct kr_cache {
   atomic_uint_fast64_t epoch; /* grows when something is retired from outside */
   pthread_mutex_t tables_lock;
   bool has_leftovers;                   /* tables_lock: tables found no memory to leave with */
+  struct kr_name_map names;             /* of tables; tables_lock is its writers' */
   atomic_size_t tables, regions, bytes; /* relaxed: figures for people, which order nothing */
-  _Atomic(struct shard *) shards[SHARDS];
 };
 
 /* ---- Tables ---- */
-
-static unsigned hash_name(struct keyroute_bytes name)
-{
-  unsigned hash;
-
-  HASH_VALUE(name.data, (unsigned)name.len, hash);
-  return hash;
-}
-
-static struct keyroute_table *shard_find(const struct shard *shard, struct keyroute_bytes name,
-                                         unsigned hash)
-{
-  struct entry *found = NULL;
-
-  if (shard != NULL) {
-    HASH_FIND_BYHASHVALUE(hh, shard->by_name, name.data, (unsigned)name.len, hash, found);
-  }
-  return found != NULL ? found->table : NULL;
-}
-
-static _Atomic(struct shard *) *shard_of(struct kr_cache *cache, unsigned hash)
-{
-  return &cache->shards[(hash >> 16) % SHARDS];
-}
-
-static void shard_free(struct shard *shard)
-{
-  if (shard != NULL) {
-    struct kr_mem *mem = shard->mem;
-
-    HASH_CLEAR(hh, shard->by_name);
-    kr_free(mem, shard);
-    kr_mem_release(mem);
-  }
-}
-
-static void shard_free_deferred(struct kr_rcu_head *head)
-{
-  shard_free((struct shard *)(void *)head); /* its first field */
-}
-
-/* Memory that uthash takes for a table of its own. */
-static size_t hash_size(const UT_hash_table *table)
-{
-  return kr_mem_taken(sizeof(*table)) +
-         kr_mem_taken(table->num_buckets * sizeof(table->buckets[0]));
-}
-
-/* A copy of old (may be NULL) without `leave` and with `add`; either may be NULL. */
-static struct shard *shard_copy(struct kr_mem *mem, const struct shard *old,
-                                const struct keyroute_table *leave, struct keyroute_table *add)
-{
-  size_t old_count = old != NULL ? old->count : 0;
-  size_t room = old_count + (add != NULL ? 1 : 0) - (leave != NULL ? 1 : 0);
-  size_t size = sizeof(struct shard) + room * sizeof(struct entry);
-  struct shard *shard = kr_calloc(mem, size);
-  bool hash_failed = false;
-
-  if (shard == NULL) {
-    return NULL;
-  }
-  shard->mem = kr_mem_ref(mem);
-  for (size_t i = 0; i <= old_count; i++) {
-    struct keyroute_table *table = i < old_count ? old->entries[i].table : add;
-
-    if (table == NULL || table == leave) {
-      continue;
-    }
-    struct entry *entry = &shard->entries[shard->count++];
-
-    entry->table = table;
-    HASH_ADD_KEYPTR_BYHASHVALUE(hh, shard->by_name, table->name, table->name_len, table->hash,
-                                entry);
-  }
-  if (hash_failed) {
-    shard_free(shard);
-    return NULL;
-  }
-  shard->size = kr_mem_taken(size) + hash_size(shard->by_name->hh.tbl);
-  return shard;
-}
 
 /* A figure grows by after - before, which may be less than nothing. */
 static void count_bytes(struct kr_cache *cache, size_t before, size_t after)
 {
   atomic_fetch_add_explicit(&cache->bytes, after - before, memory_order_relaxed);
-}
-
-/* Publish a shard in place of another; NULL = none any more. tables_lock is held, under which
- * shards are read relaxed. */
-static void shard_publish(struct kr_cache *cache, _Atomic(struct shard *) *place,
-                          struct shard *shard)
-{
-  struct shard *old = atomic_load_explicit(place, memory_order_relaxed);
-
-  count_bytes(cache, old != NULL ? old->size : 0, shard != NULL ? shard->size : 0);
-  /* Release: a reader that finds the new shard finds its entries filled in. */
-  atomic_store_explicit(place, shard, memory_order_release);
-  if (old != NULL) {
-    kr_rcu_defer(&old->rcu, shard_free_deferred);
-  }
 }
 
 struct kr_cache *kr_cache_new(struct kr_mem *mem, struct kr_stats *stats)
@@ -203,6 +81,7 @@ struct kr_cache *kr_cache_new(struct kr_mem *mem, struct kr_stats *stats)
   if (cache != NULL) {
     cache->mem = mem;
     cache->stats = stats;
+    kr_name_map_init(&cache->names, mem);
     pthread_mutex_init(&cache->tables_lock, NULL);
   }
   return cache;
@@ -267,42 +146,36 @@ static struct keyroute_table *table_new(struct kr_cache *cache, struct keyroute_
   return table;
 }
 
-/* Make a table and publish it. tables_lock is held. */
+/* Make a table that can be found from now on. tables_lock is held. */
 static struct keyroute_table *table_add(struct kr_cache *cache, struct keyroute_bytes name,
                                         unsigned hash)
 {
-  _Atomic(struct shard *) *place = shard_of(cache, hash);
   struct keyroute_table *table = table_new(cache, name, hash);
-  struct shard *shard = NULL;
+  size_t before = cache->names.size;
 
-  if (table != NULL) {
-    shard = shard_copy(cache->mem, atomic_load_explicit(place, memory_order_relaxed), NULL, table);
-    if (shard == NULL) {
-      table_free(table);
-      return NULL;
-    }
-    shard_publish(cache, place, shard);
-    count_bytes(cache, 0, empty_size(table));
-    atomic_fetch_add_explicit(&cache->tables, 1, memory_order_relaxed);
+  if (table == NULL) {
+    return NULL;
   }
+  if (kr_name_map_put(&cache->names, kr_table_name(table), hash, table) != 0) {
+    table_free(table);
+    return NULL;
+  }
+  count_bytes(cache, before, cache->names.size + empty_size(table));
+  atomic_fetch_add_explicit(&cache->tables, 1, memory_order_relaxed);
   return table;
 }
 
 struct keyroute_table *kr_cache_find_table(struct kr_cache *cache, struct keyroute_bytes name)
 {
-  unsigned hash = hash_name(name);
-
-  /* Acquire: pairs with shard_publish. */
-  return shard_find(atomic_load_explicit(shard_of(cache, hash), memory_order_acquire), name, hash);
+  return kr_name_map_find(&cache->names, name, kr_name_map_hash(name));
 }
 
 struct keyroute_table *kr_cache_table(struct kr_cache *cache, struct keyroute_bytes name)
 {
-  unsigned hash = hash_name(name);
+  unsigned hash = kr_name_map_hash(name);
 
   pthread_mutex_lock(&cache->tables_lock);
-  struct keyroute_table *table =
-      shard_find(atomic_load_explicit(shard_of(cache, hash), memory_order_relaxed), name, hash);
+  struct keyroute_table *table = kr_name_map_find(&cache->names, name, hash);
 
   if (table != NULL) {
     table->refs++;
@@ -313,27 +186,21 @@ struct keyroute_table *kr_cache_table(struct kr_cache *cache, struct keyroute_by
   return table;
 }
 
-/* Take a table out of its shard if nobody counts it and it is empty. If there is no memory for the
- * smaller shard it stays until the next visit. tables_lock is held. */
+/* Have a table leave if nobody counts it and it is empty. If there is no memory for that it stays
+ * until the next visit. tables_lock is held. */
 static void table_drop_if_unused(struct keyroute_table *table)
 {
   struct kr_cache *cache = table->cache;
-  _Atomic(struct shard *) *place = shard_of(cache, table->hash);
-  struct shard *old = atomic_load_explicit(place, memory_order_relaxed);
-  struct shard *smaller = NULL;
+  size_t before = cache->names.size + empty_size(table);
 
   if (table->refs > 0 || kr_skiplist_count(table->regions) > 0) {
     return;
   }
-  if (old->count > 1) {
-    smaller = shard_copy(cache->mem, old, table, NULL);
-    if (smaller == NULL) {
-      cache->has_leftovers = true;
-      return;
-    }
+  if (kr_name_map_take(&cache->names, table, table->hash) != 0) {
+    cache->has_leftovers = true;
+    return;
   }
-  shard_publish(cache, place, smaller);
-  count_bytes(cache, empty_size(table), 0);
+  count_bytes(cache, before, cache->names.size);
   atomic_fetch_sub_explicit(&cache->tables, 1, memory_order_relaxed);
   kr_rcu_defer(&table->rcu, table_free_deferred);
 }
@@ -521,8 +388,7 @@ static void leave_if_unused(struct keyroute_table *table)
   struct kr_cache *cache = table->cache;
 
   pthread_mutex_lock(&cache->tables_lock);
-  if (shard_find(atomic_load_explicit(shard_of(cache, table->hash), memory_order_relaxed),
-                 kr_table_name(table), table->hash) == table) {
+  if (kr_name_map_find(&cache->names, kr_table_name(table), table->hash) == table) {
     table_drop_if_unused(table);
   }
   pthread_mutex_unlock(&cache->tables_lock);
@@ -607,63 +473,6 @@ static struct keyroute_location *next_overlap(const struct keyroute_table *table
   return at != NULL && kr_location_overlaps(at, span) ? at : NULL;
 }
 
-static bool same_region(const struct keyroute_location *a, const struct keyroute_location *b)
-{
-  return kr_bytes_equal(kr_location_name(a), kr_location_name(b));
-}
-
-/* Does a region that is known stand above what was read? */
-static bool outranks(const struct keyroute_location *known, const struct keyroute_location *fresh,
-                     uint64_t sent)
-{
-  return !kr_location_retired(known) && !same_region(known, fresh) && sent <= known->stored &&
-         known->region_id > fresh->region_id;
-}
-
-/* Is what is known of a replica newer than what was read? */
-static bool is_newer(const struct keyroute_location *known, const struct keyroute_location *fresh,
-                     int replica, uint64_t sent)
-{
-  int64_t have = known->replicas[replica].seqnum, read = fresh->replicas[replica].seqnum;
-
-  return have > read || (have == read && known->sent > sent);
-}
-
-/* Let fresh take over the replicas of the same region that are known to be newer. Where the read
- * brought none (the replica is on no server, or its cell is missing), the later read is right. Only
- * before it is published. */
-static void merge_replicas(struct keyroute_location *fresh, const struct keyroute_location *known,
-                           uint64_t sent)
-{
-  for (int i = 0; i < fresh->replica_count && i < known->replica_count; i++) {
-    bool unnumbered = fresh->replicas[i].server == NULL || fresh->replicas[i].seqnum < 0;
-    bool is_later = unnumbered && sent > known->stored;
-
-    if (kr_location_live_server(known, i) != NULL && !is_later && is_newer(known, fresh, i, sent)) {
-      kr_server_release(fresh->replicas[i].server);
-      fresh->replicas[i] = known->replicas[i];
-      kr_server_ref(fresh->replicas[i].server);
-    }
-  }
-}
-
-/* Does fresh say just what is known? */
-static bool equal(const struct keyroute_location *fresh, const struct keyroute_location *known)
-{
-  if (!same_region(fresh, known) || fresh->replica_count != known->replica_count ||
-      fresh->state != known->state ||
-      !kr_bytes_equal(keyroute_location_end_key(fresh), keyroute_location_end_key(known))) {
-    return false;
-  }
-  for (int i = 0; i < fresh->replica_count; i++) {
-    if (fresh->replicas[i].server != known->replicas[i].server ||
-        fresh->replicas[i].seqnum != known->replicas[i].seqnum) {
-      return false;
-    }
-  }
-  return true;
-}
-
 static void tell_watcher(const struct kr_cache *cache)
 {
   if (cache->stored != NULL) {
@@ -711,10 +520,10 @@ int kr_cache_store(struct kr_cache *cache, struct keyroute_table *table,
       kr_skiplist_find(table->regions, keyroute_location_start_key(fresh));
   uint64_t newest = sent;
 
-  if (known != NULL && !kr_location_retired(known) && same_region(known, fresh)) {
-    merge_replicas(fresh, known, sent);
+  if (known != NULL && !kr_location_retired(known) && kr_precedence_same_region(known, fresh)) {
+    kr_precedence_merge(fresh, known, sent);
     newest = known->sent > sent ? known->sent : sent;
-    if (equal(fresh, known)) {
+    if (kr_precedence_equal(fresh, known)) {
       known->sent = newest;
       known->stored = kr_cache_tick(cache); /* it has just been confirmed */
       kr_age_begin(&cache->age, known);
@@ -724,7 +533,7 @@ int kr_cache_store(struct kr_cache *cache, struct keyroute_table *table,
   }
   for (known = next_overlap(table, fresh, NULL); known != NULL;
        known = next_overlap(table, fresh, known)) {
-    if (outranks(known, fresh, sent)) {
+    if (kr_precedence_outranks(known, fresh, sent)) {
       *kept = keyroute_location_ref(fresh);
       return 0;
     }
@@ -803,12 +612,18 @@ static bool on_server(const struct keyroute_location *location,
   return false;
 }
 
-static void retire_table(const struct keyroute_table *table, const struct kr_cache_filter *filter)
+/* Retire what matches the filter, if the table does. */
+static void retire_table(void *value, void *arg)
 {
+  const struct keyroute_table *table = value;
+  const struct kr_cache_filter *filter = arg;
   enum kr_evicted reason = filter->host != NULL ? KR_EVICTED_SERVER : KR_EVICTED_CLEARED;
-  struct keyroute_location *location = kr_skiplist_first(table->regions);
+  struct keyroute_location *location;
 
-  for (; location != NULL;
+  if (filter->table.data != NULL && !kr_bytes_equal(filter->table, kr_table_name(table))) {
+    return;
+  }
+  for (location = kr_skiplist_first(table->regions); location != NULL;
        location = kr_skiplist_higher(table->regions, keyroute_location_start_key(location))) {
     if (filter->host == NULL || on_server(location, filter)) {
       kr_location_retire(location, reason);
@@ -829,42 +644,33 @@ void kr_cache_new_epoch(struct kr_cache *cache)
 
 void kr_cache_retire(struct kr_cache *cache, const struct kr_cache_filter *filter)
 {
+  struct kr_cache_filter copy = *filter;
+
   /* Before anything is retired: what was read in an older epoch is not stored any more. */
   kr_cache_new_epoch(cache);
   kr_rcu_read_begin();
-  for (int i = 0; i < SHARDS; i++) {
-    /* Acquire: pairs with shard_publish. */
-    struct shard *shard = atomic_load_explicit(&cache->shards[i], memory_order_acquire);
-
-    for (size_t j = 0; shard != NULL && j < shard->count; j++) {
-      const struct keyroute_table *table = shard->entries[j].table;
-
-      if (filter->table.data == NULL || kr_bytes_equal(filter->table, kr_table_name(table))) {
-        retire_table(table, filter);
-      }
-    }
-  }
+  kr_name_map_visit(&cache->names, retire_table, &copy);
   kr_rcu_read_end();
+}
+
+static void visit_leftover(void *value, void *arg)
+{
+  (void)arg;
+  table_drop_if_unused(value);
 }
 
 /* Drop the tables that are empty and unused but found no memory to leave with. Such are rare: all
  * tables are looked at, under the lock. */
 static void drop_leftovers(struct kr_cache *cache)
 {
+  kr_rcu_read_begin(); /* what is dropped stays readable until the visit is over */
   pthread_mutex_lock(&cache->tables_lock);
   if (cache->has_leftovers) {
     cache->has_leftovers = false;
-    for (int i = 0; i < SHARDS; i++) {
-      /* From the last, for what is dropped leaves a shard without it, and the others in order. */
-      struct shard *shard = atomic_load_explicit(&cache->shards[i], memory_order_relaxed);
-
-      for (size_t j = shard != NULL ? shard->count : 0; j > 0; j--) {
-        shard = atomic_load_explicit(&cache->shards[i], memory_order_relaxed);
-        table_drop_if_unused(shard->entries[j - 1].table);
-      }
-    }
+    kr_name_map_visit(&cache->names, visit_leftover, NULL);
   }
   pthread_mutex_unlock(&cache->tables_lock);
+  kr_rcu_read_end();
 }
 
 void kr_cache_visit(struct kr_cache *cache, size_t count)
@@ -898,19 +704,18 @@ struct kr_cache_size kr_cache_size(const struct kr_cache *cache)
   return size;
 }
 
+static void free_table(void *value, void *arg)
+{
+  kr_cache_clear_table(arg, value);
+  table_free(value);
+}
+
 void kr_cache_free(struct kr_cache *cache)
 {
   struct kr_mem *mem = cache->mem;
 
-  for (int i = 0; i < SHARDS; i++) {
-    struct shard *shard = atomic_load_explicit(&cache->shards[i], memory_order_relaxed);
-
-    for (size_t j = 0; shard != NULL && j < shard->count; j++) {
-      kr_cache_clear_table(cache, shard->entries[j].table);
-      table_free(shard->entries[j].table);
-    }
-    shard_free(shard);
-  }
+  kr_name_map_visit(&cache->names, free_table, cache);
+  kr_name_map_clear(&cache->names);
   /* What still waits for its grace period uses the tables' memory and this cache's allocator. */
   kr_rcu_barrier();
   pthread_mutex_destroy(&cache->tables_lock);
@@ -933,10 +738,13 @@ static struct keyroute_location **list_regions(const struct keyroute_table *tabl
   return list;
 }
 
-static void abandon_table(struct keyroute_table *table)
+static void abandon_table(void *value, void *arg)
 {
+  struct keyroute_table *table = value;
   struct kr_mem *mem = table->cache->mem;
   size_t count;
+
+  (void)arg;
   struct keyroute_location **list = list_regions(table, &count);
 
   for (size_t i = 0; i < count; i++) {
@@ -948,12 +756,6 @@ static void abandon_table(struct keyroute_table *table)
 
 void kr_cache_abandon(struct kr_cache *cache)
 {
-  for (int i = 0; i < SHARDS; i++) {
-    struct shard *shard = atomic_load_explicit(&cache->shards[i], memory_order_relaxed);
-
-    for (size_t j = 0; shard != NULL && j < shard->count; j++) {
-      abandon_table(shard->entries[j].table);
-    }
-    shard_free(shard);
-  }
+  kr_name_map_visit(&cache->names, abandon_table, NULL);
+  kr_name_map_clear(&cache->names);
 }

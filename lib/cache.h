@@ -76,8 +76,8 @@ struct keyroute_location *kr_table_entry(const struct keyroute_table *table,
 /* The cache's logical time: grows with every change and every call of this. Loop. */
 uint64_t kr_cache_tick(struct kr_cache *cache);
 
-/* Loop: store what a read of the catalog, sent at logical time `sent`, found. The rules are in
- * cache.c. *kept is the location to answer with, counted for the caller: the one stored, the equal
+/* Loop: store what a read of the catalog, sent at logical time `sent`, found. precedence.c has the
+ * rules. *kept is the location to answer with, counted for the caller: the one stored, the equal
  * one that was there already, or, where a newer region stands in the way, fresh itself, unstored.
  * fresh is not consumed, and its replicas may be replaced by newer ones known here. It must never
  * have been stored before. Others go if the cache is then beyond its limits.
