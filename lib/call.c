@@ -1,8 +1,8 @@
 /*
  * One public call, from its checked arguments to its callback.
  *
- *   caller's thread   kr_call_start: copy what is asked, count the table, post
- *   loop              begin: give the call its number, start its lookup
+ *   caller's thread   kr_call_start: take a place, copy what is asked, give it a number, post
+ *   loop              begin: note the call by its number, start its lookup
  *   loop              lookup_done, finish: make the detail, give to the dispatcher if there is one
  *   loop or elsewhere tell: run the callback, free everything
  *
@@ -24,6 +24,7 @@
 #include "lib/dispatcher.h"
 #include "lib/hash.h"
 #include "lib/latch.h"
+#include "lib/table_name.h"
 
 #include <string.h>
 
@@ -326,7 +327,25 @@ int kr_call_wait(struct keyroute_location **out, struct keyroute_connection *con
   return wait.error;
 }
 
-/* ---- Details ---- */
+/* ---- Arguments and details ---- */
+
+int kr_call_check_table(struct keyroute_bytes *name, const char *table,
+                        struct keyroute_detail *detail)
+{
+  const char *reason;
+  char text[200];
+
+  if (table == NULL) {
+    return kr_detail_fail(detail, KEYROUTE_E_INVALID_ARGUMENT, "the table's name is NULL");
+  }
+  int error = kr_table_name_check(name, table, &reason);
+
+  if (error != 0) {
+    return kr_detail_fail(detail, error, "table name \"%s\": %s",
+                          kr_bytes_print(text, sizeof(text), keyroute_string(table)), reason);
+  }
+  return 0;
+}
 
 void kr_detail_take(struct keyroute_detail *to, struct keyroute_detail *from)
 {

@@ -31,6 +31,11 @@ int kr_call_refuse(struct keyroute_connection *conn, struct keyroute_detail *det
 /* End one call early; unknown numbers are ignored. Any thread. */
 void kr_call_cancel(struct keyroute_connection *conn, uint64_t number);
 
+/* Check a table's name as applications give it; *name is its canonical form, a view into it. detail
+ * may be NULL. Errors: INVALID_ARGUMENT, with the reason in the detail. */
+int kr_call_check_table(struct keyroute_bytes *name, const char *table,
+                        struct keyroute_detail *detail);
+
 /* Copy a detail into the caller's, as much of it as that has room for; the trace moves, or is freed
  * where there is no room. */
 void kr_detail_take(struct keyroute_detail *to, struct keyroute_detail *from);

@@ -288,6 +288,12 @@ bool kr_connection_forked(const struct keyroute_connection *conn)
   return conn->born != kr_fork_generation();
 }
 
+bool kr_connection_may_block(const struct keyroute_connection *conn)
+{
+  /* A child that was forked in a callback has the loop's thread for its only one. */
+  return !kr_rcu_reading() && (!kr_loop_inside(conn->loop) || kr_connection_forked(conn));
+}
+
 bool kr_connection_closed(struct keyroute_connection *conn)
 {
   return __atomic_load_n(&conn->closing, __ATOMIC_SEQ_CST) || kr_connection_forked(conn);

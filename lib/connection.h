@@ -51,6 +51,9 @@ bool kr_connection_forked(const struct keyroute_connection *conn);
 /* Does it take no more calls, but for hits: because it is being closed, or after a fork? */
 bool kr_connection_closed(struct keyroute_connection *conn);
 
+/* May this thread wait for the loop? */
+bool kr_connection_may_block(const struct keyroute_connection *conn);
+
 /* A thread is inside a call that does more than look at the cache: closing waits until it has left.
  * Leaving is the last thing that the call does with the connection. False = it is closed, and the
  * thread has not entered. */

@@ -3,23 +3,19 @@
  *
  * A table's unfinished lookups stand in a queue (queue.c). A flight (flight.c) is one try at the
  * catalog: it makes sure of the parent's region, scans it, checks and stores what it met, and has a
- * location or a failure. This file decides which lookups fly, who is served by what a flight
- * brought, and what becomes of the others. The parent's region is itself a lookup here, whose owner
- * is the flight: the recursion that ends at the registry.
+ * location or a failure. This file decides which lookups fly. serve.c says who is served by what a
+ * flight brought, outcome.c what becomes of each, root.c how often the root is asked for. The
+ * parent's region is itself a lookup here, whose owner is the flight: the recursion that ends at
+ * the registry.
  *
  *  1. A lookup is ready, hopes for a flight, is member of one, sleeps until its next try, or is
  *     answered (its done is yet to run).
- *  2. A flight serves every lookup of its table whose row its regions cover, whatever their state.
- *     Its failure is shared by its members only; but that there is no such table, by all.
- *  3. Two limits hold: flights of one table, and flights of the connection. Those that wait for
+ *  2. Two limits hold: flights of one table, and flights of the connection. Those that wait for
  *     either stand in line, tables in turn, lookups of a table first come first served. Flights for
  *     a parent's region are in no limit: those who wait for them hold places already.
- *  4. Only lookups try again, and retry.c says when. A flight, and the lookup it makes, is one try.
- *  5. What a function from outside sets off is done when the outermost one returns, flights first,
+ *  3. Only lookups try again, and retry.c says when. A flight, and the lookup it makes, is one try.
+ *  4. What a function from outside sets off is done when the outermost one returns, flights first,
  *     then answers: whoever is called finds everything consistent, and the stack stays flat.
- *  6. A lookup that asks for fresh news is served only by what was sent after it began; and one
- *     that began after the cache was told to forget things, only by what was started since.
- *  7. The root is not read over and over: after a failure the next read waits for a moment.
  */
 #include "lib/locator.h"
 
@@ -44,7 +40,7 @@ enum { LONE_ROWS = 3 };
 
 static void run_line(struct kr_locator *locator);
 
-/* ---- Entering and leaving (invariant 5) ---- */
+/* ---- Entering and leaving (invariant 4) ---- */
 
 void kr_locator_enter(struct kr_locator *locator)
 {

@@ -272,6 +272,7 @@ void kr_servers_purge(struct kr_servers *servers, int64_t now_us)
   struct entry *entry, *next;
 
   HASH_ITER (hh, servers->entries, entry, next) {
+    /* Acquire: pairs with the release of a count; whoever held it is done with the server. */
     bool unused = __atomic_load_n(&entry->server->refs, __ATOMIC_ACQUIRE) == 1;
 
     if (unused && entry->server->failed_until_us <= now_us) {
