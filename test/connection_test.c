@@ -4,6 +4,7 @@
  */
 #include "lib/connection.h"
 
+#include "test/blocking.h"
 #include "test/failing_mem.h"
 #include "test/fake_cluster.h"
 #include "test/run_suite.h"
@@ -18,27 +19,6 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-static void pause_ms(int ms)
-{
-  nanosleep(&(struct timespec){ms / 1000, (long)(ms % 1000) * 1000000}, NULL);
-}
-
-static struct keyroute_bytes row(const char *text)
-{
-  return keyroute_string(text);
-}
-
-static int locate(struct keyroute_connection *conn, const char *table, const char *key,
-                  unsigned flags, struct keyroute_detail *detail)
-{
-  struct keyroute_call call = {sizeof(call), 0, flags, 0};
-  struct keyroute_location *location = NULL;
-  int error = keyroute_locate(&location, conn, table, row(key), &call, detail);
-
-  keyroute_location_release(location);
-  return error;
-}
 
 /* ---- Many at once ---------------------------------------------------------------------------- */
 

@@ -10,6 +10,7 @@
 #include "lib/connection.h"
 #include "lib/fork.h"
 
+#include "test/blocking.h"
 #include "test/failing_mem.h"
 #include "test/fake_cluster.h"
 #include "test/run_suite.h"
@@ -40,27 +41,6 @@ enum { PATIENCE_MS = 60000, REGIONS = 500 };
 
 static struct fake_cluster cluster;
 static struct keyroute_table *table;
-
-static void pause_ms(int ms)
-{
-  nanosleep(&(struct timespec){ms / 1000, (long)(ms % 1000) * 1000000}, NULL);
-}
-
-static struct keyroute_bytes row(const char *text)
-{
-  return keyroute_string(text);
-}
-
-static int locate(struct keyroute_connection *conn, const char *name, const char *key,
-                  unsigned flags, struct keyroute_detail *detail)
-{
-  struct keyroute_call call = {sizeof(call), 0, flags, 0};
-  struct keyroute_location *location = NULL;
-  int error = keyroute_locate(&location, conn, name, row(key), &call, detail);
-
-  keyroute_location_release(location);
-  return error;
-}
 
 static void setup(void)
 {
