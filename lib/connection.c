@@ -234,16 +234,9 @@ static void abandon(struct keyroute_connection *conn)
   kr_mem_release(mem);
 }
 
-/* Works on a connection that was made in part, too. */
-void kr_connection_close(struct keyroute_connection *conn)
+/* End all threads and whatever they had under way. Parts may be missing. */
+static void end_threads(struct keyroute_connection *conn)
 {
-  struct kr_mem *mem = conn->mem;
-
-  if (kr_connection_forked(conn)) {
-    abandon(conn);
-    return;
-  }
-  __atomic_store_n(&conn->closing, true, __ATOMIC_SEQ_CST);
   if (conn->dispatcher != NULL) {
     kr_dispatcher_shut(conn->dispatcher);
   }
@@ -264,6 +257,10 @@ void kr_connection_close(struct keyroute_connection *conn)
   if (conn->loop != NULL) {
     kr_loop_free(conn->loop); /* behind the last callback: whoever may block asks it */
   }
+}
+
+static void free_parts(struct keyroute_connection *conn)
+{
   kr_locator_free(conn->locator);
   kr_reports_free(conn->reports);
   if (conn->registry != NULL) {
@@ -279,6 +276,20 @@ void kr_connection_close(struct keyroute_connection *conn)
   kr_servers_free(conn->servers);
   kr_stats_free(conn->stats);
   kr_settings_free(conn->settings);
+}
+
+/* Works on a connection that was made in part, too. */
+void kr_connection_close(struct keyroute_connection *conn)
+{
+  struct kr_mem *mem = conn->mem;
+
+  if (kr_connection_forked(conn)) {
+    abandon(conn);
+    return;
+  }
+  __atomic_store_n(&conn->closing, true, __ATOMIC_SEQ_CST);
+  end_threads(conn);
+  free_parts(conn);
   kr_free(mem, conn);
   kr_mem_release(mem);
 }
