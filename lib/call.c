@@ -191,7 +191,7 @@ int kr_call_refuse(struct keyroute_connection *conn, struct keyroute_detail *det
 {
   kr_stats_add(conn->stats, KR_COUNT_REFUSED, 1);
   return kr_detail_fail(detail, KEYROUTE_E_OVERLOADED,
-                        "as many calls are under way as keyroute.max.pending lets be, %llu",
+                        "no more calls may be under way than keyroute.max.pending, %llu",
                         (unsigned long long)conn->settings->max_pending);
 }
 

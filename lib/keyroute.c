@@ -141,20 +141,22 @@ int keyroute_table_get(struct keyroute_table **out, struct keyroute_connection *
   if (out == NULL || conn == NULL) {
     return KEYROUTE_E_INVALID_ARGUMENT;
   }
-  if (kr_connection_closed(conn)) {
-    return KEYROUTE_E_CLOSED;
-  }
   int error = kr_call_check_table(&name, table, NULL);
 
-  if (error == 0) {
-    struct keyroute_table *got = kr_cache_table(conn->cache, name);
-
-    if (got == NULL) {
-      return KEYROUTE_E_NO_MEMORY;
-    }
-    *out = got;
+  if (error != 0) {
+    return error;
   }
-  return error;
+  if (!kr_connection_enter(conn)) {
+    return KEYROUTE_E_CLOSED;
+  }
+  struct keyroute_table *got = kr_cache_table(conn->cache, name);
+
+  kr_connection_leave(conn);
+  if (got == NULL) {
+    return KEYROUTE_E_NO_MEMORY;
+  }
+  *out = got;
+  return 0;
 }
 
 void keyroute_table_release(struct keyroute_table *table)

@@ -496,7 +496,7 @@ static Suite *suite(void)
   Suite *made = suite_create("explain");
   TCase *tests = tcase_create("all");
 
-  tcase_set_timeout(tests, 60);
+  tcase_set_timeout(tests, 300);
   tcase_add_test(tests, test_explain__absent_table_takes_exactly_two_scans);
   tcase_add_test(tests, test_explain__absent_table_ends_all_its_lookups_and_its_cache);
   tcase_add_test(tests, test_explain__server_that_stops_early_does_not_mean_no_such_table);

@@ -120,7 +120,7 @@ static Suite *suite(void)
   Suite *made = suite_create("findings");
   TCase *tests = tcase_create("all");
 
-  tcase_set_timeout(tests, 60);
+  tcase_set_timeout(tests, 300);
   tcase_add_test(tests, test_findings__s031_what_was_read_before_a_clear_is_not_kept);
   tcase_add_test(tests, test_s020_answer_that_is_older_than_what_is_known_is_not_given);
   tcase_add_test(tests, test_findings__newer_neighbour_that_overlaps_does_not_hide_the_answer);

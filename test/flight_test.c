@@ -199,7 +199,7 @@ static Suite *suite(void)
   Suite *made = suite_create("flight");
   TCase *tests = tcase_create("all");
 
-  tcase_set_timeout(tests, 60);
+  tcase_set_timeout(tests, 300);
   tcase_add_test(tests, test_flight__split_parent_before_the_answer_takes_one_scan);
   tcase_add_test(tests, test_flight__many_dead_rows_are_passed_by_one_scan_more);
   tcase_add_test(tests, test_s050_parent_without_daughters_is_offline_until_they_come);

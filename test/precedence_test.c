@@ -357,7 +357,7 @@ static Suite *suite(void)
   Suite *made_suite = suite_create("precedence");
   TCase *tests = tcase_create("all");
 
-  tcase_set_timeout(tests, 60);
+  tcase_set_timeout(tests, 300);
   tcase_add_test(tests, test_precedence__equal_region_stays_the_object_it_was);
   tcase_add_test(tests, test_precedence__retired_equal_region_is_replaced_by_a_new_object);
   tcase_add_test(tests, test_s022_lower_sequence_number_does_not_replace_the_same_region);

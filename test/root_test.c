@@ -265,7 +265,7 @@ static Suite *suite(void)
   Suite *made = suite_create("root");
   TCase *tests = tcase_create("all");
 
-  tcase_set_timeout(tests, 60);
+  tcase_set_timeout(tests, 300);
   tcase_add_test(tests, test_root__root_wanted_by_many_tables_is_read_once);
   tcase_add_test(tests, test_s081_failed_root_read_is_shared_and_the_next_one_tries_anew);
   tcase_add_test(tests, test_s063_missing_znode_is_waited_for);

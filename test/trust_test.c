@@ -214,7 +214,7 @@ static Suite *suite(void)
   Suite *made = suite_create("trust");
   TCase *tests = tcase_create("all");
 
-  tcase_set_timeout(tests, 60);
+  tcase_set_timeout(tests, 300);
   tcase_add_test(tests, test_s064_dead_catalog_server_makes_the_registry_be_read_again);
   tcase_add_test(tests, test_trust__restarted_catalog_server_is_asked_at_once);
   tcase_add_test(tests, test_trust__regions_on_a_dead_server_are_forgotten);
