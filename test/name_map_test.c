@@ -17,7 +17,7 @@ enum { COUNT = 1000 }; /* several a shard */
 struct fixture {
   struct kr_mem *mem;
   struct kr_name_map *map;
-  char names[COUNT][16]; /* the values too */
+  char names[COUNT][32]; /* the values too */
   int visited;
 };
 

@@ -1,9 +1,13 @@
 package keyroute.cluster;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.CellComparator;
 import org.apache.hadoop.hbase.CellUtil;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.TableName;
@@ -17,11 +21,15 @@ import org.apache.hadoop.hbase.util.Bytes;
 /**
  * The commands that tell what hbase:meta has said over time: the truth that answers given meanwhile
  * are judged by.  What it said comes from the cells' versions, deleted ones too, which Settings lets
- * nobody remove; since when everybody could know it, from a Watcher.
+ * no compaction remove, and from what the command read before; since when everybody could know it,
+ * from a Watcher.
  */
 final class HistoryCommands {
   private final Session session;
   private Watcher watcher;
+
+  /** What was read before: a flush of hbase:meta takes the cells of rows that were deleted. */
+  private final Map<TableName, TreeMap<byte[], TreeSet<Cell>>> known = new HashMap<>();
 
   HistoryCommands(Session session) {
     this.session = session;
@@ -62,16 +70,17 @@ final class HistoryCommands {
       TableName table = TableName.valueOf(word);
       Scan scan = Session.metaScan(table).setRaw(true).readAllVersions();
       // A row that was deleted and made again may come in several results.
-      TreeMap<byte[], List<Cell>> rows = new TreeMap<>(Bytes.BYTES_COMPARATOR);
+      TreeMap<byte[], TreeSet<Cell>> rows =
+          known.computeIfAbsent(table, name -> new TreeMap<>(Bytes.BYTES_COMPARATOR));
       try (Table meta = session.connection.getTable(TableName.META_TABLE_NAME);
           ResultScanner scanner = meta.getScanner(scan)) {
         for (Result result : scanner) {
-          rows.computeIfAbsent(result.getRow(), row -> new ArrayList<>())
+          rows.computeIfAbsent(result.getRow(), row -> new TreeSet<>(CellComparator.getInstance()))
               .addAll(result.listCells());
         }
       }
       for (var row : rows.entrySet()) {
-        count += describe(row.getKey(), row.getValue(), answer);
+        count += describe(row.getKey(), new ArrayList<>(row.getValue()), answer);
       }
     }
     return Integer.toString(count);
