@@ -32,7 +32,7 @@
 /* Room for a printed key in a message that names up to three of them. */
 enum { KEY_TEXT = 160 };
 
-static bool is_live(const struct kr_catalog_row *row)
+bool kr_check_live(const struct kr_catalog_row *row)
 {
   return row->location != NULL && !row->offline && !row->split;
 }
@@ -47,7 +47,7 @@ static size_t find_live(const struct kr_catalog_row *rows, size_t index, size_t 
                         const struct kr_question *question)
 {
   for (; index < count; index++) {
-    if (is_live(&rows[index]) && (question == NULL || covers(&rows[index], question))) {
+    if (kr_check_live(&rows[index]) && (question == NULL || covers(&rows[index], question))) {
       return index;
     }
   }
@@ -126,7 +126,7 @@ void kr_check_rows(struct kr_checked *out, const struct kr_question *question,
     out->verdict = KR_VERDICT_EMPTY;
     return;
   }
-  for (size_t i = 0; i < count && !is_live(&rows[i]); i++) {
+  for (size_t i = 0; i < count && !kr_check_live(&rows[i]); i++) {
     if (rows[i].location == NULL) {
       out->failure = rows[i].failure;
       return;

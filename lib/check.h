@@ -26,6 +26,9 @@ struct kr_question {
   enum kr_position position;
 };
 
+/* Can a row be believed, and is its region neither a split parent nor offline? */
+bool kr_check_live(const struct kr_catalog_row *row);
+
 /*  rows      nearest first
  *  complete  no further rows stand below the last one */
 void kr_check_rows(struct kr_checked *out, const struct kr_question *question,

@@ -42,9 +42,8 @@ void kr_findings_store_others(struct kr_flight *flight, const struct keyroute_lo
     const struct kr_catalog_row *row = &flight->rows[i];
     struct keyroute_location *kept;
 
-    if (row->location != NULL && row->location != wanted && !row->offline && !row->split &&
-        worth_keeping(flight, row->location) && !kr_findings_doubtful(flight, row->location) &&
-        store_one(flight, row->location, &kept)) {
+    if (kr_check_live(row) && row->location != wanted && worth_keeping(flight, row->location) &&
+        !kr_findings_doubtful(flight, row->location) && store_one(flight, row->location, &kept)) {
       keyroute_location_release(kept);
     }
   }

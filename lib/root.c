@@ -83,6 +83,12 @@ static void news_done(struct kr_lookup *news)
   news->table = NULL;
 }
 
+/* The root's table, counted; NULL = out of memory. */
+static struct keyroute_table *root_table(struct kr_locator *locator)
+{
+  return kr_cache_table(locator->means.cache, keyroute_string(locator->means.catalog->root));
+}
+
 /* The lookup of the root that scans under way have need of; NULL = it is looked for already, or
  * there is no memory: then they end by their own time. */
 static struct kr_lookup *news_lookup(struct kr_locator *locator)
@@ -93,7 +99,7 @@ static struct kr_lookup *news_lookup(struct kr_locator *locator)
   if (locator->news.table != NULL) {
     return NULL;
   }
-  root = kr_cache_table(locator->means.cache, keyroute_string(locator->means.catalog->root));
+  root = root_table(locator);
   if (root == NULL) {
     return NULL;
   }
@@ -108,8 +114,7 @@ static struct kr_lookup *news_lookup(struct kr_locator *locator)
 
 static void forget_root(struct kr_locator *locator)
 {
-  struct keyroute_table *root =
-      kr_cache_table(locator->means.cache, keyroute_string(locator->means.catalog->root));
+  struct keyroute_table *root = root_table(locator);
 
   locator->means.root_changed_us = kr_clock_us();
   locator->root_failed_us = 0;

@@ -96,8 +96,7 @@ void kr_serve_all(struct kr_flight *flight)
   for (size_t i = 0; i < flight->row_count; i++) {
     const struct kr_catalog_row *row = &flight->rows[i];
 
-    if (row->location != NULL && row->location != flight->location && !row->offline &&
-        !row->split) {
+    if (kr_check_live(row) && row->location != flight->location) {
       size_t more = serve_covered(flight, row->location);
 
       rows += more;
