@@ -1,89 +1,93 @@
 /*
- * One public call, from its checked arguments to its callback.
+ * A public call that needs the loop, of whatever kind: from its start to its callback.
  *
- *   caller's thread   kr_call_start: take a place, copy what is asked, give it a number, post
- *   loop              begin: note the call by its number, start its lookup
- *   loop              lookup_done, finish: make the detail, give to the dispatcher if there is one
+ *   caller's thread   the kind makes it and copies what is asked; kr_call_start takes a place, posts
+ *   loop              begin: note the call by its number; the kind's begin
+ *   loop              kr_call_end: give to whoever waits, or to the dispatcher if there is one
  *   loop or elsewhere tell: run the callback, free everything
  *
  *  1. The callback runs exactly once, outside every lock, never inside kr_call_start.
  *  2. A call belongs to the loop from the moment it is posted. Cancelling goes by number, so that a
  *     number whose call is over does no harm.
- *  3. The blocking call is the asynchronous one and a wait: its callback moves the result to the
- *     waiting thread's stack. It always runs on the loop: were it dispatched, a thread that waits
- *     where its callbacks run would wait for itself.
+ *  3. The blocking call is the asynchronous one and a wait: instead of its callback being run, it is
+ *     handed back to the waiting thread. That always happens on the loop: were it dispatched, a
+ *     thread that waits where its callbacks run would wait for itself.
  *  4. A call is pending until its callback is about to run. So those that an application leaves
  *     lying are under the bound (max_pending) too. A place is taken with one compare and exchange:
- *     the bound is never exceeded, but by calls whose answer the cache had (`found`), which no
- *     bound refuses.
+ *     the bound is never exceeded, but by calls that ask for it (answers that the cache had, which
+ *     no bound refuses).
+ *
+ * What kinds there are: locate_call.c (where a row is), and those of the last hop.
  */
 #include "lib/call.h"
 
 #include "lib/bytes.h"
 #include "lib/clock.h"
-#include "lib/dispatcher.h"
-#include "lib/hash.h"
 #include "lib/latch.h"
 #include "lib/table_name.h"
 
+#include <inttypes.h>
 #include <string.h>
 
-struct kr_call {
-  UT_hash_handle hh;
-  struct kr_task task;
-  struct kr_answer answer;
-  struct keyroute_connection *conn;
-  struct kr_lookup lookup;
-  bool on_loop; /* its callback runs there, come what may */
-  uint64_t number;
-  keyroute_locate_cb cb;
-  void *payload;
-  struct keyroute_detail detail;
-  char row[];
-};
+/* The longest deadline: a day. */
+enum { DEADLINE_MAX_MS = 86400000 };
 
-static struct kr_call *call_of(struct kr_lookup *lookup)
+struct kr_call *kr_call_new(size_t size, struct keyroute_connection *conn,
+                            const struct kr_call_kind *kind, const struct kr_terms *terms)
 {
-  return lookup->arg;
+  struct kr_call *call = kr_calloc(conn->mem, size);
+
+  if (call == NULL) {
+    return NULL;
+  }
+  call->conn = conn;
+  call->kind = kind;
+  call->began_us = terms->began_us;
+  call->deadline_us = terms->began_us + terms->deadline_ms * 1000;
+  call->detail.size = sizeof(call->detail);
+  /* Relaxed: numbers only have to differ. */
+  call->number = __atomic_add_fetch(&conn->last_request, 1, __ATOMIC_RELAXED);
+  if ((terms->flags & KEYROUTE_TRACE) != 0) {
+    call->trace = kr_trace_new(conn->mem);
+    if (call->trace == NULL) {
+      kr_free(conn->mem, call);
+      return NULL;
+    }
+  }
+  return call;
 }
 
-static void call_free(struct kr_call *call)
+void kr_call_free(struct kr_call *call)
 {
   struct kr_mem *mem = call->conn->mem;
 
-  kr_table_release(call->lookup.table);
-  keyroute_location_release(call->lookup.location);
-  kr_trace_free(call->lookup.trace);
+  kr_trace_free(call->trace);
   keyroute_detail_clear(&call->detail);
   kr_free(mem, call);
 }
 
-static void make_detail(struct kr_call *call)
+void kr_call_fail(struct kr_call *call, const struct kr_failure *failure)
 {
-  struct keyroute_detail *detail = &call->detail;
-  struct kr_lookup *lookup = &call->lookup;
+  call->detail.error = failure->code;
+  memcpy(call->detail.server, failure->server, sizeof(call->detail.server));
+  memcpy(call->detail.message, failure->message, sizeof(call->detail.message));
+}
 
-  detail->size = sizeof(*detail);
-  detail->error = lookup->failure.code;
-  detail->source = lookup->source;
-  detail->deadline = lookup->deadline;
-  detail->attempts = lookup->attempts;
-  detail->rpcs = lookup->rpcs;
-  detail->elapsed_us = kr_clock_us() - lookup->began_us;
-  memcpy(detail->server, lookup->failure.server, sizeof(detail->server));
-  memcpy(detail->message, lookup->failure.message, sizeof(detail->message));
-  detail->trace = lookup->trace;
-  lookup->trace = NULL;
+/* ---- Ends ---- */
+
+/* One call less is under way. Release, with the acquire in keyroute_stats: whoever learns of the
+ * answer finds it no longer counted. */
+static void leave_place(struct kr_call *call)
+{
+  __atomic_fetch_sub(&call->conn->pending, 1, __ATOMIC_RELEASE);
 }
 
 /* Tell whoever asked, and free the call. */
 static void tell(struct kr_call *call)
 {
-  /* Before the callback: whoever learns of the answer finds the call no longer counted. Release,
-   * with the acquire in keyroute_stats. */
-  __atomic_fetch_sub(&call->conn->pending, 1, __ATOMIC_RELEASE);
-  call->cb(call->payload, call->lookup.failure.code, call->lookup.location, &call->detail);
-  call_free(call);
+  leave_place(call);
+  call->kind->tell(call);
+  call->kind->free(call);
 }
 
 static void tell_answer(struct kr_answer *answer)
@@ -93,12 +97,21 @@ static void tell_answer(struct kr_answer *answer)
   tell((struct kr_call *)(void *)(member - offsetof(struct kr_call, answer)));
 }
 
-static void finish(struct kr_call *call)
+void kr_call_end(struct kr_call *call)
 {
   struct kr_dispatcher *dispatcher = call->conn->dispatcher;
+  struct kr_mem *mem = call->conn->mem;
 
-  make_detail(call);
-  if (dispatcher == NULL || call->on_loop) {
+  if (call->listed) {
+    HASH_DEL(call->conn->calls, call);
+  }
+  call->detail.elapsed_us = kr_clock_us() - call->began_us;
+  call->detail.trace = call->trace;
+  call->trace = NULL;
+  if (call->over != NULL) {
+    leave_place(call);
+    kr_latch_open(call->over);
+  } else if (dispatcher == NULL) {
     tell(call);
   } else {
     call->answer.run = tell_answer;
@@ -106,25 +119,7 @@ static void finish(struct kr_call *call)
   }
 }
 
-static void trace_hit(struct kr_lookup *lookup)
-{
-  kr_trace_add(lookup->trace, "cache", 0, kr_clock_us() - lookup->began_us, NULL, "hit");
-}
-
-static void lookup_done(struct kr_lookup *lookup)
-{
-  struct kr_call *call = call_of(lookup);
-  struct kr_mem *mem = call->conn->mem;
-
-  HASH_DEL(call->conn->calls, call);
-  if (lookup->source == KEYROUTE_SOURCE_CACHE) {
-    trace_hit(lookup);
-    kr_stats_add(call->conn->stats, KR_COUNT_HITS, 1);
-  } else {
-    kr_stats_add(call->conn->stats, KR_COUNT_MISSES, 1);
-  }
-  finish(call);
-}
+/* ---- Starts ---- */
 
 static void begin(struct kr_task *task)
 {
@@ -133,37 +128,14 @@ static void begin(struct kr_task *task)
   struct kr_mem *mem = call->conn->mem;
   bool hash_failed = false;
 
-  if (call->lookup.location != NULL) {
-    trace_hit(&call->lookup);
-    finish(call);
-    return;
-  }
   HASH_ADD(hh, call->conn->calls, number, sizeof(call->number), call);
+  call->listed = !hash_failed;
   if (hash_failed) {
-    kr_fail(&call->lookup.failure, KEYROUTE_E_NO_MEMORY, "out of memory");
-    finish(call);
+    kr_detail_fail(&call->detail, KEYROUTE_E_NO_MEMORY, "out of memory");
+    kr_call_end(call);
   } else {
-    kr_locator_start(call->conn->locator, &call->lookup);
+    call->kind->begin(call);
   }
-}
-
-static void fill_lookup(struct kr_call *call, const struct kr_call_request *request)
-{
-  memcpy(call->row, request->row.data != NULL ? request->row.data : "", request->row.len);
-  call->lookup = (struct kr_lookup){
-      .table = kr_table_ref(request->table),
-      .row = kr_bytes(call->row, request->row.len),
-      .position = request->position,
-      .replica = request->replica,
-      .refresh = (request->flags & KEYROUTE_REFRESH) != 0,
-      .cache_only = (request->flags & KEYROUTE_CACHE_ONLY) != 0,
-      .began_us = request->began_us,
-      .deadline_us = request->began_us + request->deadline_ms * 1000,
-      .done = lookup_done,
-      .arg = call,
-      .location = request->found,
-      .source = request->found != NULL ? KEYROUTE_SOURCE_CACHE : KEYROUTE_SOURCE_NONE,
-  };
 }
 
 /* One more call is under way. False = there are as many as may be. */
@@ -182,11 +154,6 @@ static bool take_place(struct keyroute_connection *conn, bool bounded)
   return true;
 }
 
-static void give_place_back(struct keyroute_connection *conn)
-{
-  __atomic_fetch_sub(&conn->pending, 1, __ATOMIC_RELAXED);
-}
-
 int kr_call_refuse(struct keyroute_connection *conn, struct keyroute_detail *detail)
 {
   kr_stats_add(conn->stats, KR_COUNT_REFUSED, 1);
@@ -195,63 +162,42 @@ int kr_call_refuse(struct keyroute_connection *conn, struct keyroute_detail *det
                         (unsigned long long)conn->settings->max_pending);
 }
 
-/* A call with all that it needs; NULL = out of memory. */
-static struct kr_call *new_call(struct keyroute_connection *conn,
-                                const struct kr_call_request *request, keyroute_locate_cb cb,
-                                void *payload)
+int kr_call_start(uint64_t *number, struct kr_call *call, bool bounded)
 {
-  struct kr_call *call = kr_calloc(conn->mem, sizeof(*call) + request->row.len);
-  struct keyroute_trace *trace = NULL;
-
-  if (call == NULL) {
-    return NULL;
-  }
-  if ((request->flags & KEYROUTE_TRACE) != 0) {
-    trace = kr_trace_new(conn->mem);
-    if (trace == NULL) {
-      kr_free(conn->mem, call);
-      return NULL;
-    }
-  }
-  call->conn = conn;
-  call->cb = cb;
-  call->payload = payload;
-  call->task.run = begin;
-  /* Relaxed: numbers only have to differ. */
-  call->number = __atomic_add_fetch(&conn->last_request, 1, __ATOMIC_RELAXED);
-  fill_lookup(call, request);
-  call->lookup.trace = trace;
-  return call;
-}
-
-static int start(uint64_t *number, struct keyroute_connection *conn,
-                 const struct kr_call_request *request, keyroute_locate_cb cb, void *payload,
-                 bool on_loop)
-{
-  if (!take_place(conn, request->found == NULL)) {
+  if (!take_place(call->conn, bounded)) {
     return KEYROUTE_E_OVERLOADED;
   }
-  struct kr_call *call = new_call(conn, request, cb, payload);
-
-  if (call == NULL) {
-    give_place_back(conn);
-    return KEYROUTE_E_NO_MEMORY;
-  }
-  call->on_loop = on_loop;
   if (number != NULL) {
     *number = call->number;
   }
-  kr_loop_post(conn->loop, &call->task);
+  call->task.run = begin;
+  kr_loop_post(call->conn->loop, &call->task);
   return 0;
 }
 
-int kr_call_start(uint64_t *number, struct keyroute_connection *conn,
-                  const struct kr_call_request *request, keyroute_locate_cb cb, void *payload)
+int kr_call_wait(struct kr_call *call)
 {
-  return start(number, conn, request, cb, payload, false);
+  struct kr_latch over = KR_LATCH_INIT;
+
+  call->over = &over;
+  int error = kr_call_start(NULL, call, true);
+
+  if (error == 0) {
+    kr_latch_await(&over);
+  }
+  return error;
 }
 
-/* ---- Cancelling ---- */
+int kr_call_take(struct kr_call *call, struct keyroute_detail *detail)
+{
+  int error = call->detail.error;
+
+  kr_detail_take(detail, &call->detail);
+  call->kind->free(call);
+  return error;
+}
+
+/* ---- Early ends ---- */
 
 struct cancel {
   struct kr_task task;
@@ -267,7 +213,7 @@ static void cancel_on_loop(struct kr_task *task)
 
   HASH_FIND(hh, conn->calls, &cancel->number, sizeof(cancel->number), call);
   if (call != NULL) {
-    kr_locator_cancel(conn->locator, &call->lookup);
+    call->kind->stop(call, KEYROUTE_E_CANCELLED);
   }
   kr_free(conn->mem, cancel);
 }
@@ -285,49 +231,97 @@ void kr_call_cancel(struct keyroute_connection *conn, uint64_t number)
   }
 }
 
-/* ---- Waiting ---- */
-
-struct wait {
-  struct kr_latch over;
-  int error;
-  struct keyroute_location *location;
-  struct keyroute_detail detail;
-};
-
-static void wait_over(void *payload, int error, struct keyroute_location *location,
-                      const struct keyroute_detail *detail)
+void kr_call_shutdown(struct keyroute_connection *conn)
 {
-  struct wait *wait = payload;
+  struct kr_call *call, *next;
 
-  wait->error = error;
-  wait->location = location != NULL ? keyroute_location_ref(location) : NULL;
-  /* The detail is a call's of ours: its trace may move. */
-  wait->detail = *detail;
-  ((struct keyroute_detail *)(uintptr_t)detail)->trace = NULL;
-  kr_latch_open(&wait->over);
+  HASH_ITER (hh, conn->calls, call, next) {
+    call->kind->stop(call, KEYROUTE_E_CLOSED);
+  }
 }
 
-int kr_call_wait(struct keyroute_location **out, struct keyroute_connection *conn,
-                 const struct kr_call_request *request, struct keyroute_detail *detail)
-{
-  struct wait wait = {.over = KR_LATCH_INIT};
-  int error = start(NULL, conn, request, wait_over, &wait, true);
+/* ---- Failures before the start ---- */
 
-  if (error == KEYROUTE_E_OVERLOADED) {
-    return kr_call_refuse(conn, detail);
-  }
-  if (error != 0) {
-    return kr_detail_fail(detail, error, "out of memory");
-  }
-  kr_latch_await(&wait.over);
-  if (wait.error == 0) {
-    *out = wait.location;
-  }
-  kr_detail_take(detail, &wait.detail);
-  return wait.error;
+int kr_fail_invalid(struct keyroute_detail *detail, const char *reason)
+{
+  return kr_detail_fail(detail, KEYROUTE_E_INVALID_ARGUMENT, "%s", reason);
+}
+
+int kr_fail_no_memory(struct keyroute_detail *detail)
+{
+  return kr_detail_fail(detail, KEYROUTE_E_NO_MEMORY, "out of memory");
+}
+
+int kr_fail_closed(struct keyroute_connection *conn, struct keyroute_detail *detail)
+{
+  return kr_detail_fail(detail, KEYROUTE_E_CLOSED, "%s",
+                        kr_connection_forked(conn)
+                            ? "the connection is of the process that this one was forked from"
+                            : "the connection is being closed");
 }
 
 /* ---- Arguments and details ---- */
+
+/* The fields of a call that its size says are there; defaults for the others. */
+static struct keyroute_call whole_call(const struct keyroute_call *call)
+{
+  struct keyroute_call whole = KEYROUTE_CALL_INIT;
+
+  if (call != NULL) {
+    memcpy(&whole, call, call->size < sizeof(whole) ? call->size : sizeof(whole));
+    whole.size = call->size;
+  }
+  return whole;
+}
+
+static int check_flags(unsigned flags, unsigned known, struct keyroute_detail *detail)
+{
+  const unsigned cache = KEYROUTE_REFRESH | KEYROUTE_CACHE_ONLY;
+  const unsigned side = KEYROUTE_BEFORE | KEYROUTE_AFTER;
+
+  if ((flags & ~known) != 0) {
+    return kr_detail_fail(detail, KEYROUTE_E_INVALID_ARGUMENT,
+                          "flags 0x%x, which this call does not have", flags & ~known);
+  }
+  if ((flags & cache) == cache) {
+    return kr_fail_invalid(detail, "KEYROUTE_REFRESH and KEYROUTE_CACHE_ONLY exclude each other");
+  }
+  if ((flags & side) == side) {
+    return kr_fail_invalid(detail, "KEYROUTE_BEFORE and KEYROUTE_AFTER exclude each other");
+  }
+  return 0;
+}
+
+int kr_call_terms(struct kr_terms *out, const struct keyroute_connection *conn,
+                  const struct keyroute_call *given, unsigned known, struct keyroute_detail *detail)
+{
+  struct keyroute_call call = whole_call(given);
+
+  if (call.size == 0) {
+    return kr_fail_invalid(detail, "the call's size is not set");
+  }
+  int error = check_flags(call.flags, known, detail);
+
+  if (error != 0) {
+    return error;
+  }
+  if (call.deadline_ms < 0 || call.deadline_ms > DEADLINE_MAX_MS) {
+    return kr_detail_fail(detail, KEYROUTE_E_INVALID_ARGUMENT,
+                          "the deadline is %" PRId64 ", not between 0 and %d ms", call.deadline_ms,
+                          DEADLINE_MAX_MS);
+  }
+  if (call.replica < KEYROUTE_REPLICA_ANY || call.replica >= KR_REPLICAS_MAX) {
+    return kr_detail_fail(detail, KEYROUTE_E_INVALID_ARGUMENT,
+                          "the replica is %d, not between -1 and %d", call.replica,
+                          KR_REPLICAS_MAX - 1);
+  }
+  *out = (struct kr_terms){
+      .deadline_ms = call.deadline_ms > 0 ? call.deadline_ms : conn->settings->deadline_ms,
+      .flags = call.flags,
+      .replica = call.replica,
+  };
+  return 0;
+}
 
 int kr_call_check_table(struct keyroute_bytes *name, const char *table,
                         struct keyroute_detail *detail)

@@ -2,39 +2,108 @@
 #define KR_CALL_H
 
 #include "lib/connection.h"
+#include "lib/dispatcher.h"
+#include "lib/hash.h"
+#include "lib/loop.h"
+#include "lib/trace.h"
 
-/* A public call that the cache did not answer in the caller's thread. What is asked, checked: */
-struct kr_call_request {
-  struct keyroute_table *table; /* borrowed */
-  struct keyroute_bytes row;    /* copied */
-  enum kr_position position;
-  int replica;
-  unsigned flags; /* KEYROUTE_... */
-  int64_t began_us;
-  int64_t deadline_ms;
-  struct keyroute_location *found; /* the answer, from the cache; counted; NULL = find it out */
+struct kr_call;
+struct kr_latch;
+
+/* What one kind of call does at each of its stations. */
+struct kr_call_kind {
+  /* On the loop: begin. The call ends with kr_call_end, now or later. */
+  void (*begin)(struct kr_call *call);
+
+  /* On the loop, after begin and before the end: end it early with CANCELLED or CLOSED, now or
+   * later, unless its outcome is on the way. */
+  void (*stop)(struct kr_call *call, int code);
+
+  /* Run the application's callback with what came out; call->detail.error is the error. */
+  void (*tell)(struct kr_call *call);
+
+  /* Release what the kind keeps, and the call's memory. Any thread; the connection is there. */
+  void (*free)(struct kr_call *call);
 };
 
-/* Start a call; cb runs on the loop, or where the dispatcher brings it. number  NULL, or for
- * kr_call_cancel. Takes over the count of what was found, unless it fails.
- * Errors: NO_MEMORY; OVERLOADED too many are under way, unless the answer is there already. */
-int kr_call_start(uint64_t *number, struct keyroute_connection *conn,
-                  const struct kr_call_request *request, keyroute_locate_cb cb, void *payload);
+/* How an application wants a call to be made, checked. */
+struct kr_terms {
+  int64_t began_us;
+  int64_t deadline_ms;
+  unsigned flags; /* KEYROUTE_... */
+  int replica;    /* or KEYROUTE_REPLICA_ANY */
+};
 
-/* Start a call and wait for it. Not on the loop. detail may be NULL; its size is checked. */
-int kr_call_wait(struct keyroute_location **out, struct keyroute_connection *conn,
-                 const struct kr_call_request *request, struct keyroute_detail *detail);
+/* A public call that needs the loop: the first field of what its kind keeps. */
+struct kr_call {
+  UT_hash_handle hh;
+  struct kr_task task;
+  struct kr_answer answer;
+  const struct kr_call_kind *kind;
+  struct keyroute_connection *conn;
+  struct kr_latch *over; /* somebody waits for it; NULL = its callback is run */
+  uint64_t number;
+  int64_t began_us;
+  int64_t deadline_us;
+  bool listed;                   /* loop: in conn->calls */
+  struct keyroute_trace *trace;  /* NULL = none is wanted */
+  struct keyroute_detail detail; /* the kind fills it in before the end, but for the trace and what
+                                  * it says of time */
+};
 
-/* Count and describe a call that kr_call_start had no room for. Returns OVERLOADED. */
-int kr_call_refuse(struct keyroute_connection *conn, struct keyroute_detail *detail);
-
-/* End one call early; unknown numbers are ignored. Any thread. */
-void kr_call_cancel(struct keyroute_connection *conn, uint64_t number);
+/* Check what an application says of a call; NULL = the defaults.
+ *  known  the flags that this call has
+ *  detail NULL or filled in
+ * Errors: INVALID_ARGUMENT. began_us is not set. */
+int kr_call_terms(struct kr_terms *out, const struct keyroute_connection *conn,
+                  const struct keyroute_call *given, unsigned known,
+                  struct keyroute_detail *detail);
 
 /* Check a table's name as applications give it; *name is its canonical form, a view into it. detail
  * may be NULL. Errors: INVALID_ARGUMENT, with the reason in the detail. */
 int kr_call_check_table(struct keyroute_bytes *name, const char *table,
                         struct keyroute_detail *detail);
+
+/* Make a new call, `size` bytes of zeros but for its first field. NULL = out of memory. It is freed
+ * with its kind's free as long as it has not been started. */
+struct kr_call *kr_call_new(size_t size, struct keyroute_connection *conn,
+                            const struct kr_call_kind *kind, const struct kr_terms *terms);
+
+/* What a kind's free ends with. */
+void kr_call_free(struct kr_call *call);
+
+/* Start a call; its callback runs on the loop, or where the dispatcher brings it, and it is freed
+ * afterwards. number  NULL, or for kr_call_cancel. bounded  false = it may go beyond max_pending.
+ * Errors: OVERLOADED, and the call is the caller's still. */
+int kr_call_start(uint64_t *number, struct kr_call *call, bool bounded);
+
+/* Start a call and wait for it; then it is the caller's again, to read and to free. Not on the
+ * loop. Errors: OVERLOADED; what came out is in the call. */
+int kr_call_wait(struct kr_call *call);
+
+/* A call that has been waited for: give its detail to the caller's (NULL is accepted), free it and
+ * return its error. */
+int kr_call_take(struct kr_call *call, struct keyroute_detail *detail);
+
+/* Count and describe a call that there was no room for. Returns OVERLOADED. */
+int kr_call_refuse(struct keyroute_connection *conn, struct keyroute_detail *detail);
+
+/* On the loop: it is over. It may be gone when this returns. */
+void kr_call_end(struct kr_call *call);
+
+/* Put a failure into the detail. */
+void kr_call_fail(struct kr_call *call, const struct kr_failure *failure);
+
+/* End one call early; unknown numbers are ignored. Any thread. */
+void kr_call_cancel(struct keyroute_connection *conn, uint64_t number);
+
+/* On the loop: end all calls with CLOSED. */
+void kr_call_shutdown(struct keyroute_connection *conn);
+
+/* The failures of every public call that cannot be made. Each returns its code. */
+int kr_fail_invalid(struct keyroute_detail *detail, const char *reason);
+int kr_fail_no_memory(struct keyroute_detail *detail);
+int kr_fail_closed(struct keyroute_connection *conn, struct keyroute_detail *detail);
 
 /* Copy a detail into the caller's, as much of it as that has room for; the trace moves, or is freed
  * where there is no room. */

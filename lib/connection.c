@@ -5,7 +5,8 @@
  * lookup that misses. Closing goes from the top down, so that whoever is ended finds those below it
  * still there:
  *
- *   on the loop      lookups end with CLOSED; sockets close; the registry forgets its reads
+ *   on the loop      calls end with CLOSED, lookups too; sockets close; the registry forgets its
+ *                    reads
  *   in the closer    threads that waited for an answer have it now, and leave
  *   in the closer    the registry's session and worker end, then the resolver's, each within a
  *                    bound: what is stuck in the C library's resolver is left to end by itself
@@ -159,6 +160,7 @@ static int make_parts(struct keyroute_connection *conn, kr_make_registry make_re
 struct shutdown {
   struct kr_task task;
   struct keyroute_connection *conn;
+  void (*end_calls)(struct keyroute_connection *conn);
   struct kr_latch over;
 };
 
@@ -167,6 +169,9 @@ static void shutdown_on_loop(struct kr_task *task)
   struct shutdown *shutdown = (struct shutdown *)(void *)task; /* its first field */
   struct keyroute_connection *conn = shutdown->conn;
 
+  if (shutdown->end_calls != NULL) {
+    shutdown->end_calls(conn);
+  }
   if (conn->locator != NULL) {
     kr_locator_shutdown(conn->locator);
   }
@@ -182,11 +187,13 @@ static void shutdown_on_loop(struct kr_task *task)
   kr_latch_open(&shutdown->over);
 }
 
-static void shut_down(struct keyroute_connection *conn)
+static void shut_down(struct keyroute_connection *conn,
+                      void (*end_calls)(struct keyroute_connection *conn))
 {
   struct shutdown shutdown = {
       .task.run = shutdown_on_loop,
       .conn = conn,
+      .end_calls = end_calls,
       .over = KR_LATCH_INIT,
   };
 
@@ -235,13 +242,14 @@ static void abandon(struct keyroute_connection *conn)
 }
 
 /* End all threads and whatever they had under way. Parts may be missing. */
-static void end_threads(struct keyroute_connection *conn)
+static void end_threads(struct keyroute_connection *conn,
+                        void (*end_calls)(struct keyroute_connection *conn))
 {
   if (conn->dispatcher != NULL) {
     kr_dispatcher_shut(conn->dispatcher);
   }
   if (conn->loop != NULL) {
-    shut_down(conn);
+    shut_down(conn, end_calls);
     await_callers(conn);
     if (conn->registry != NULL) {
       conn->registry->ops->close(conn->registry, WORKER_BOUND_MS);
@@ -279,7 +287,8 @@ static void free_parts(struct keyroute_connection *conn)
 }
 
 /* Works on a connection that was made in part, too. */
-void kr_connection_close(struct keyroute_connection *conn)
+void kr_connection_close(struct keyroute_connection *conn,
+                         void (*end_calls)(struct keyroute_connection *conn))
 {
   struct kr_mem *mem = conn->mem;
 
@@ -288,7 +297,7 @@ void kr_connection_close(struct keyroute_connection *conn)
     return;
   }
   __atomic_store_n(&conn->closing, true, __ATOMIC_SEQ_CST);
-  end_threads(conn);
+  end_threads(conn, end_calls);
   free_parts(conn);
   kr_free(mem, conn);
   kr_mem_release(mem);
@@ -335,7 +344,7 @@ int kr_connection_open(struct keyroute_connection **out, const struct keyroute_o
     error = make_parts(conn, make_registry, arg);
   }
   if (error != 0) {
-    kr_connection_close(conn);
+    kr_connection_close(conn, NULL);
     return kr_detail_fail(detail, error, "the connection's threads or memory could not be had");
   }
   kr_log_line(&settings->log, KEYROUTE_LOG_INFO,

@@ -41,8 +41,11 @@ typedef int (*kr_make_registry)(struct kr_registry **out, struct keyroute_connec
 int kr_connection_open(struct keyroute_connection **out, const struct keyroute_options *options,
                        struct keyroute_detail *detail, kr_make_registry make_registry, void *arg);
 
-/* As keyroute_close, its arguments checked. */
-void kr_connection_close(struct keyroute_connection *conn);
+/* As keyroute_close, its arguments checked.
+ * end_calls  ends the calls under way, on the loop, before what they use is ended; NULL = there can
+ *            be none */
+void kr_connection_close(struct keyroute_connection *conn,
+                         void (*end_calls)(struct keyroute_connection *conn));
 
 /* Is this a forked child of the process that opened it? It has no threads here, and its locks may
  * be held by nobody: only the cache may be looked at. */

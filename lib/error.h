@@ -5,13 +5,17 @@
 
 /* Why something did not work, as the part that saw it tells the part that asked. */
 struct kr_failure {
-  int code;                /* KEYROUTE_E_..., 0 = none */
-  enum keyroute_kind kind; /* what it says about the location used */
-  bool final;              /* trying again cannot help, whatever the code says */
-  bool connecting;         /* no connection could be made: the server is not there */
-  int64_t wait_ms;         /* the server's own wait, 0 = none */
-  char server[272];        /* "host:port" that failed, "" = none */
-  char message[768];       /* one line, printable, names the thing */
+  int code;                  /* KEYROUTE_E_..., 0 = none */
+  enum keyroute_kind kind;   /* what it says about the location used */
+  bool final;                /* trying again cannot help, whatever the code says */
+  bool connecting;           /* no connection could be made: the server is not there */
+  bool sent;                 /* the request left: the server may have acted on it */
+  bool refused;              /* and says by this exception that it has not */
+  enum keyroute_fault fault; /* what the exception is to whoever was sent there; with REMOTE,
+                              * OVERLOADED and AUTH */
+  int64_t wait_ms;           /* the server's own wait, 0 = none */
+  char server[272];          /* "host:port" that failed, "" = none */
+  char message[768];         /* one line, printable, names the thing */
 };
 
 /* Fill in a failure with the code's own kind; the message is printf-like and cut to fit. */

@@ -20,6 +20,8 @@
  *     wait, where a region has moved) is checked.
  *  6. What the same class is to an application that got it is a fault (keyroute_report): the kind,
  *     and where it matters what of that kind.
+ *  7. "Nothing done" is said only of classes that servers throw before they begin with what is
+ *     asked; one not listed may come from anywhere, and so may those marked LATE.
  *
  * Threads: any, nothing is kept.
  * Source: HBase ClientExceptionsUtil, ipc.ServerRpcConnection, quotas.RpcThrottlingException,
@@ -46,20 +48,24 @@ struct meaning {
   int code;
   enum keyroute_kind kind;
   enum keyroute_fault fault;
+  bool nothing_done;
   enum final final;
 };
 
-/* What follows a class's name: code, kind, and what it is to an application that got it. */
+/* What follows a class's name: code, kind, what it is to an application that got it, and whether it
+ * is thrown before anything is done. */
 #define FAULT_OF_KEEP KEYROUTE_FAULT_REQUEST_FAILED
 #define FAULT_OF_REFRESH KEYROUTE_FAULT_NOT_SERVING
 #define FAULT_OF_HINT KEYROUTE_FAULT_MOVED
 #define FAULT_OF_DROP_SERVER KEYROUTE_FAULT_SERVER_DEAD
 #define FAULT_OF_FATAL KEYROUTE_FAULT_REQUEST_FAILED
-#define OVERLOADED KEYROUTE_E_OVERLOADED, KEYROUTE_KIND_KEEP, KEYROUTE_FAULT_OVERLOADED
-#define REMOTE(kind) KEYROUTE_E_REMOTE, KEYROUTE_KIND_##kind, FAULT_OF_##kind
-#define REMOTE_OPENING KEYROUTE_E_REMOTE, KEYROUTE_KIND_KEEP, KEYROUTE_FAULT_OPENING
-#define REMOTE_NOT_RUNNING KEYROUTE_E_REMOTE, KEYROUTE_KIND_REFRESH, KEYROUTE_FAULT_NOT_RUNNING
-#define AUTH KEYROUTE_E_AUTH, KEYROUTE_KIND_FATAL, KEYROUTE_FAULT_REQUEST_FAILED
+#define OVERLOADED KEYROUTE_E_OVERLOADED, KEYROUTE_KIND_KEEP, KEYROUTE_FAULT_OVERLOADED, true
+#define REMOTE(kind) KEYROUTE_E_REMOTE, KEYROUTE_KIND_##kind, FAULT_OF_##kind, true
+#define REMOTE_LATE(kind) KEYROUTE_E_REMOTE, KEYROUTE_KIND_##kind, FAULT_OF_##kind, false
+#define REMOTE_OPENING KEYROUTE_E_REMOTE, KEYROUTE_KIND_KEEP, KEYROUTE_FAULT_OPENING, true
+#define REMOTE_NOT_RUNNING                                                                         \
+  KEYROUTE_E_REMOTE, KEYROUTE_KIND_REFRESH, KEYROUTE_FAULT_NOT_RUNNING, true
+#define AUTH KEYROUTE_E_AUTH, KEYROUTE_KIND_FATAL, KEYROUTE_FAULT_REQUEST_FAILED, true
 
 static const struct meaning meanings[] = {
     /* The server is right and busy. */
@@ -72,14 +78,14 @@ static const struct meaning meanings[] = {
     {"ThrottlingException", OVERLOADED, NEVER}, /* RpcThrottlingException before 1.4 */
 
     /* The server is right; what was asked did not work this time. */
-    {"CallerDisconnectedException", REMOTE(KEEP), NEVER},
-    {"LeaseException", REMOTE(KEEP), NEVER},
+    {"CallerDisconnectedException", REMOTE_LATE(KEEP), NEVER},
+    {"LeaseException", REMOTE_LATE(KEEP), NEVER},
     {"MultiActionResultTooLarge", REMOTE(KEEP), NEVER}, /* spelt without "Exception" */
-    {"OutOfOrderScannerNextException", REMOTE(KEEP), NEVER},
+    {"OutOfOrderScannerNextException", REMOTE_LATE(KEEP), NEVER},
     {"PleaseHoldException", REMOTE(KEEP), NEVER},
     {"RegionOpeningException", REMOTE_OPENING, NEVER},
     {"RetryImmediatelyException", REMOTE(KEEP), NEVER},
-    {"ScannerResetException", REMOTE(KEEP), NEVER},
+    {"ScannerResetException", REMOTE_LATE(KEEP), NEVER},
     {"UnknownScannerException", REMOTE(KEEP), NEVER},
     {"VisibilityControllerNotReadyException", REMOTE(KEEP), NEVER},
 
@@ -96,12 +102,12 @@ static const struct meaning meanings[] = {
     /* The server is on its way out. */
     {"MasterStoppedException", REMOTE(DROP_SERVER), NEVER},
     {"PleaseRestartMasterException", REMOTE(DROP_SERVER), NEVER},
-    {"RegionServerAbortedException", REMOTE(DROP_SERVER), NEVER},
+    {"RegionServerAbortedException", REMOTE_LATE(DROP_SERVER), NEVER},
     {"RegionServerStoppedException", REMOTE(DROP_SERVER), NEVER},
     {"YouAreDeadException", REMOTE(DROP_SERVER), NEVER},
 
     /* The request itself is at fault, wherever it is sent. */
-    {"DoNotRetryIOException", REMOTE(FATAL), ALWAYS},
+    {"DoNotRetryIOException", REMOTE_LATE(FATAL), ALWAYS},
     {"EmptyServiceNameException", REMOTE(FATAL), ALWAYS},
     {"FatalConnectionException", REMOTE(FATAL), ALWAYS},
     {"NoSuchColumnFamilyException", REMOTE(FATAL), ALWAYS},
@@ -126,7 +132,7 @@ static const struct meaning meanings[] = {
     {"javax.security.sasl.SaslException", AUTH, ALWAYS},
 };
 
-static const struct meaning unknown = {"", REMOTE(REFRESH), AS_TOLD};
+static const struct meaning unknown = {"", REMOTE_LATE(REFRESH), AS_TOLD};
 
 /* The part behind the last dot or, in nested classes, behind the last '$'. */
 static const char *last_name(const char *class_name)
@@ -241,6 +247,9 @@ void kr_exception_map(struct kr_failure *failure, const struct kr_exception *exc
   failure->kind = overloaded ? KEYROUTE_KIND_KEEP : meaning->kind;
   failure->final = meaning->final == AS_TOLD ? exception->do_not_retry : meaning->final == ALWAYS;
   failure->wait_ms = failure->code == KEYROUTE_E_OVERLOADED ? parse_wait_ms(text) : 0;
+  failure->fault = overloaded ? KEYROUTE_FAULT_OVERLOADED : meaning->fault;
+  failure->sent = true;
+  failure->refused = overloaded || meaning->nothing_done;
 }
 
 enum keyroute_fault kr_exception_fault(const char *class_name)

@@ -57,7 +57,7 @@ int keyroute_close(struct keyroute_connection *conn)
   if (!kr_connection_may_block(conn) || in_callback(conn)) {
     return KEYROUTE_E_INVALID_ARGUMENT;
   }
-  kr_connection_close(conn);
+  kr_connection_close(conn, kr_call_shutdown);
   return 0;
 }
 
@@ -96,6 +96,10 @@ int keyroute_stats(struct keyroute_connection *conn, struct keyroute_stats *stat
       .evicted_idle = kr_stats_read(conn->stats, KR_COUNT_EVICTED_IDLE),
       .evicted_full = kr_stats_read(conn->stats, KR_COUNT_EVICTED_FULL),
       .evicted_cleared = kr_stats_read(conn->stats, KR_COUNT_EVICTED_CLEARED),
+      .requests = kr_stats_read(conn->stats, KR_COUNT_REQUESTS),
+      .requests_failed = kr_stats_read(conn->stats, KR_COUNT_REQUESTS_FAILED),
+      .rows_read = kr_stats_read(conn->stats, KR_COUNT_ROWS_READ),
+      .rows_retried = kr_stats_read(conn->stats, KR_COUNT_ROWS_RETRIED),
   };
 
   memcpy(stats, &whole, stats->size < sizeof(whole) ? stats->size : sizeof(whole));

@@ -27,6 +27,10 @@ enum kr_counter {
   KR_COUNT_REFRESHES_LIMITED,
   KR_COUNT_SESSIONS, /* made with ZooKeeper */
   KR_COUNT_REFUSED,
+  KR_COUNT_REQUESTS, /* of the last hop, as the next three */
+  KR_COUNT_REQUESTS_FAILED,
+  KR_COUNT_ROWS_READ,
+  KR_COUNT_ROWS_RETRIED,
   KR_COUNTERS
 };
 

@@ -2,6 +2,7 @@
 #define KR_TRANSPORT_H
 
 #include "lib/error.h"
+#include "lib/read.h"
 #include "lib/scan.h"
 
 /* Sends a request to a server and brings its reply. All on the loop thread. */
@@ -12,12 +13,29 @@ struct kr_request; /* one under way */
  * called inside the starting call. request is gone when this returns. */
 typedef void (*kr_scan_cb)(void *arg, const struct kr_failure *failure, const struct kr_rows *rows);
 
+/* The same for rows of users' regions; got is NULL on failure. A failure is the whole request's;
+ * those of single regions and rows are in got. */
+typedef void (*kr_get_cb)(void *arg, const struct kr_failure *failure, struct kr_got *got);
+
+/* The same for any other method: the encoded message, and the cell block behind it. */
+typedef void (*kr_reply_cb)(void *arg, const struct kr_failure *failure,
+                            struct keyroute_bytes message, struct keyroute_bytes cells);
+
 struct kr_transport_ops {
   /* Start a scan on a server. host and everything in scan are copied. NULL = out of memory (cb is
    * then not called). Every failure names server and reason; codes: RESOLVE, UNREACHABLE, PROTOCOL,
    * OVERLOADED, REMOTE, AUTH, TIMEOUT, NO_MEMORY, CLOSED. */
   struct kr_request *(*scan)(struct kr_transport *transport, const char *host, int port,
                              const struct kr_scan *scan, int64_t timeout_ms, kr_scan_cb cb,
+                             void *arg);
+
+  /* Read rows, and send a request of any method; all is copied, but for gets->read, which must
+   * outlive the request. Failures as of a scan, and TOO_LARGE. */
+  struct kr_request *(*get)(struct kr_transport *transport, const char *host, int port,
+                            const struct kr_gets *gets, int64_t timeout_ms, kr_get_cb cb,
+                            void *arg);
+  struct kr_request *(*call)(struct kr_transport *transport, const char *host, int port,
+                             const struct kr_method *method, int64_t timeout_ms, kr_reply_cb cb,
                              void *arg);
 
   /* Forget a request: its callback will not run. */

@@ -167,7 +167,7 @@ static const struct {
     {{0, 0, 0, 0}, "size"},
     {{sizeof(struct keyroute_call), -1, 0, 0}, "deadline is -1,"},
     {{sizeof(struct keyroute_call), 86400001, 0, 0}, "deadline"},
-    {{sizeof(struct keyroute_call), 0, 0x80000001u, 0}, "unknown flags 0x80000000"},
+    {{sizeof(struct keyroute_call), 0, 0x80000001u, 0}, "flags 0x80000000"},
     {{sizeof(struct keyroute_call), 0, KEYROUTE_REFRESH | KEYROUTE_CACHE_ONLY, 0}, "exclude"},
     {{sizeof(struct keyroute_call), 0, KEYROUTE_BEFORE | KEYROUTE_AFTER, 0}, "exclude"},
     {{sizeof(struct keyroute_call), 0, 0, -2}, "replica"},

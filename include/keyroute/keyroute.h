@@ -63,7 +63,8 @@ enum keyroute_kind {
   X(TIMEOUT, -17, "nothing answered in time", REFRESH, true)                                       \
   X(CANCELLED, -18, "the call was cancelled", FATAL, false)                                        \
   X(CLOSED, -19, "the connection is closed", FATAL, false)                                         \
-  X(NO_MEMORY, -20, "out of memory", FATAL, false)
+  X(NO_MEMORY, -20, "out of memory", FATAL, false)                                                 \
+  X(TOO_LARGE, -21, "the answer is larger than allowed", FATAL, false)
 
 #define KEYROUTE_ERROR_ENUM(name, number, text, kind, retried) KEYROUTE_E_##name = (number),
 enum keyroute_error { KEYROUTE_OK = 0, KEYROUTE_ERRORS(KEYROUTE_ERROR_ENUM) };
@@ -294,6 +295,12 @@ struct keyroute_stats {
   uint64_t evicted_idle;     /* keyroute.cache.idle.ms */
   uint64_t evicted_full;     /* keyroute.cache.max.regions or .bytes */
   uint64_t evicted_cleared;  /* keyroute_clear_table or _all, or the root may have moved */
+
+  /* Of the last hop: keyroute_get and the calls like it. */
+  uint64_t requests;        /* sent to the servers of regions */
+  uint64_t requests_failed; /* of these, that brought no answer, or an exception */
+  uint64_t rows_read;       /* rows, found or not, that servers answered for */
+  uint64_t rows_retried;    /* rows and calls that were sent once more */
 };
 
 /** Read the counters. stats->size must be set; only that much is written. Errors: INVALID_ARGUMENT
@@ -406,6 +413,7 @@ struct keyroute_detail {
   char server[272];             /* "host:port" last asked, or "" */
   char message[768];            /* one line that names the thing; "" on success */
   struct keyroute_trace *trace; /* with KEYROUTE_TRACE, else NULL */
+  bool maybe_applied;           /* keyroute_call: the request failed and may have been applied */
 };
 
 #define KEYROUTE_CALL_INIT                                                                         \
@@ -414,7 +422,7 @@ struct keyroute_detail {
   }
 #define KEYROUTE_DETAIL_INIT                                                                       \
   {                                                                                                \
-    sizeof(struct keyroute_detail), 0, KEYROUTE_SOURCE_NONE, false, 0, 0, 0, "", "", NULL          \
+    sizeof(struct keyroute_detail), 0, KEYROUTE_SOURCE_NONE, false, 0, 0, 0, "", "", NULL, false   \
   }
 
 /** Release what a detail holds and make it as new. NULL is accepted. */
@@ -617,6 +625,341 @@ KEYROUTE_EXTERN int keyroute_report_exception(enum keyroute_fault *out,
                                               struct keyroute_location *location,
                                               const char *class_name, const char *text,
                                               int replica);
+
+/* ---- Reading rows --------------------------------------------------------------------------- */
+
+/* These calls go the last hop: they find the region's server, send the request there, and on an
+ * error that says something about the location report it, as an application would, find the region
+ * again and retry, all within one deadline. keyroute_call.flags may hold KEYROUTE_REFRESH,
+ * KEYROUTE_CACHE_ONLY (locations from the cache only) and KEYROUTE_TRACE. */
+
+/** A column, or all of a family. Frozen. */
+struct keyroute_column {
+  struct keyroute_bytes family;
+  struct keyroute_bytes qualifier; /* data NULL = every column of the family */
+};
+
+/** What to read of each row. All zero (but for size) means the newest version of every column.
+ *  Grows at the end. */
+struct keyroute_read {
+  size_t size;                           /* sizeof(struct keyroute_read) */
+  const struct keyroute_column *columns; /* borrowed for the call; NULL = all */
+  size_t column_count;
+  int max_versions;        /* of each column, newest first; 0 = 1 */
+  int64_t from_ms, to_ms;  /* timestamps from (inclusive) to (exclusive); to 0 = no end */
+  size_t max_result_bytes; /* more in one row is TOO_LARGE; 0 = keyroute.frame.max.bytes */
+};
+
+#define KEYROUTE_READ_INIT                                                                         \
+  {                                                                                                \
+    sizeof(struct keyroute_read), NULL, 0, 0, 0, 0, 0                                              \
+  }
+
+/** One row to be read, or grouped. Frozen. */
+struct keyroute_key {
+  const char *table; /* "name" or "namespace:name" */
+  struct keyroute_bytes row;
+};
+
+/** One cell of a row: views into the result that holds it. Frozen. */
+struct keyroute_cell {
+  struct keyroute_bytes row, family, qualifier, value;
+  struct keyroute_bytes tags; /* as HBase encodes them; mostly none */
+  int64_t timestamp;          /* ms, or whatever else the writer chose */
+  int type;                   /* HBase's KeyValue.Type: 4 = put */
+};
+
+/** What was read: of one row, or of many in the order they were asked for. Immutable; any thread
+ *  may look at it; it may outlive its connection. */
+struct keyroute_result;
+
+/** Release a result; NULL is accepted. All views into it end. */
+KEYROUTE_EXTERN void keyroute_result_free(struct keyroute_result *result);
+
+/** How many rows were asked for; and how many of them failed. */
+KEYROUTE_EXTERN size_t keyroute_result_count(const struct keyroute_result *result);
+KEYROUTE_EXTERN size_t keyroute_result_failed(const struct keyroute_result *result);
+
+/** How the reading of one row ended: 0 or KEYROUTE_E_...; INVALID_ARGUMENT for an index that is
+ *  none. A row that does not exist is read well, and has no cells. */
+KEYROUTE_EXTERN int keyroute_result_error(const struct keyroute_result *result, size_t index);
+
+/** One line about a row that failed, which names the thing; "" for others. Borrowed. */
+KEYROUTE_EXTERN const char *keyroute_result_message(const struct keyroute_result *result,
+                                                    size_t index);
+
+/** The cells of one row, sorted by family, qualifier and, newest first, timestamp. Borrowed from
+ *  the result; NULL, and *count 0, if there are none. */
+KEYROUTE_EXTERN const struct keyroute_cell *keyroute_result_cells(
+    const struct keyroute_result *result, size_t index, size_t *count);
+
+/** The newest cell of one column of one row. Borrowed; NULL = there is none. */
+KEYROUTE_EXTERN const struct keyroute_cell *keyroute_result_find(
+    const struct keyroute_result *result, size_t index, struct keyroute_bytes family,
+    struct keyroute_bytes qualifier);
+
+/** Where one row was read. Borrowed; NULL if it failed. */
+KEYROUTE_EXTERN const struct keyroute_location *keyroute_result_location(
+    const struct keyroute_result *result, size_t index);
+
+/** Which replica of its region one row was read from, 0 = the primary. */
+KEYROUTE_EXTERN int keyroute_result_replica(const struct keyroute_result *result, size_t index);
+
+/** Was one row read from a replica that may lag behind? */
+KEYROUTE_EXTERN bool keyroute_result_stale(const struct keyroute_result *result, size_t index);
+
+/** Read one row.
+ *  out    a result of count 1, free it with keyroute_result_free; untouched on error
+ *  table  "name" or "namespace:name"
+ *  row    not empty, at most 32767 bytes
+ *  read   NULL = the newest version of every column
+ *  call   NULL = defaults; with a replica other than 0 its read is TIMELINE: what that replica has,
+ *         which may be old. KEYROUTE_REPLICA_ANY prefers the primary.
+ *  detail NULL, or filled in
+ *  Errors: those of keyroute_locate; UNREACHABLE, TIMEOUT, PROTOCOL, OVERLOADED, REMOTE (also for a
+ *  column family that does not exist) and AUTH also of the row's server; TOO_LARGE; when the
+ *  deadline or the tries end it, the last one that was met.
+ *  Threads: any, but not in a callback on the connection's own.  Blocks: up to the deadline.
+ *  Source: HBase Client.proto, ClientService.Get; RSRpcServices.get */
+KEYROUTE_EXTERN int keyroute_get(struct keyroute_result **out, struct keyroute_connection *conn,
+                                 const char *table, struct keyroute_bytes row,
+                                 const struct keyroute_read *read, const struct keyroute_call *call,
+                                 struct keyroute_detail *detail);
+
+/** Receives what was read, exactly once, where keyroute_locate_cb would run.
+ *  error   0 or KEYROUTE_E_...
+ *  result  yours: free it with keyroute_result_free, there or later; NULL on error
+ *  detail  how it went; borrowed for the callback, its trace too */
+typedef void (*keyroute_get_cb)(void *payload, int error, struct keyroute_result *result,
+                                const struct keyroute_detail *detail);
+
+/** Start keyroute_get without waiting. Arguments as there; request, cancelling, errors returned and
+ *  threads as for keyroute_locate_async. */
+KEYROUTE_EXTERN int keyroute_get_async(uint64_t *request, struct keyroute_connection *conn,
+                                       const char *table, struct keyroute_bytes row,
+                                       const struct keyroute_read *read,
+                                       const struct keyroute_call *call, keyroute_get_cb cb,
+                                       void *payload);
+
+/** Read many rows, of one table or several: grouped by server, a few requests to each at a time, all
+ *  servers side by side. Rows that fail are tried again alone. A row may occur more than once.
+ *  out    a result with one entry for each key, in their order: look at keyroute_result_failed. It
+ *         is made whenever the rows could be asked for at all, be it that each failed.
+ *  keys   borrowed for a blocking call, copied by the asynchronous one
+ *  count  0 is accepted
+ *  call   one deadline for all of them
+ *  detail its message tells of the first row that failed, also when 0 is returned
+ *  Errors: INVALID_ARGUMENT (detail names the row), OVERLOADED with keyroute.max.pending calls under
+ *  way, CANCELLED, CLOSED, NO_MEMORY. All others are those of a row, as of keyroute_get.
+ *  Memory: that of the result, some 50 bytes a row while it is read, and a bounded number of answers
+ *  on their way.
+ *  Threads, blocks: as keyroute_get.  Source: HBase Client.proto, ClientService.Multi */
+KEYROUTE_EXTERN int keyroute_get_many(struct keyroute_result **out,
+                                      struct keyroute_connection *conn,
+                                      const struct keyroute_key *keys, size_t count,
+                                      const struct keyroute_read *read,
+                                      const struct keyroute_call *call,
+                                      struct keyroute_detail *detail);
+
+/** Start keyroute_get_many without waiting; as keyroute_get_async. */
+KEYROUTE_EXTERN int keyroute_get_many_async(uint64_t *request, struct keyroute_connection *conn,
+                                            const struct keyroute_key *keys, size_t count,
+                                            const struct keyroute_read *read,
+                                            const struct keyroute_call *call, keyroute_get_cb cb,
+                                            void *payload);
+
+/* ---- Grouping ------------------------------------------------------------------------------- */
+
+/** Rows by server and region. Immutable; any thread may look at it. */
+struct keyroute_groups;
+
+/** One server of a grouping. Set size before the call. Grows at the end. */
+struct keyroute_server_group {
+  size_t size;
+  const char *host; /* borrowed from the grouping */
+  int port;
+  int64_t start_code;
+  size_t first_region; /* its regions are that one and those that follow */
+  size_t region_count;
+  size_t row_count;
+};
+
+/** One region of a grouping. Set size before the call. Grows at the end. */
+struct keyroute_region_group {
+  size_t size;
+  struct keyroute_location *location; /* borrowed from the grouping */
+  int replica;                        /* the one that is on the group's server */
+  const size_t *rows;                 /* indexes of the keys, sorted by row; borrowed */
+  size_t row_count;
+};
+
+/** Group rows by the server and region that hold them, for applications that send requests with a
+ *  client of their own; report what goes wrong there with keyroute_report.
+ *  out   free it with keyroute_groups_free; untouched on error
+ *  keys, count, detail, errors, threads, blocks: as keyroute_get_many
+ *  call  with a replica other than 0, by that replica's servers */
+KEYROUTE_EXTERN int keyroute_group(struct keyroute_groups **out, struct keyroute_connection *conn,
+                                   const struct keyroute_key *keys, size_t count,
+                                   const struct keyroute_call *call,
+                                   struct keyroute_detail *detail);
+
+/** Receives a grouping, as keyroute_get_cb does a result. */
+typedef void (*keyroute_group_cb)(void *payload, int error, struct keyroute_groups *groups,
+                                  const struct keyroute_detail *detail);
+
+/** Start keyroute_group without waiting; as keyroute_get_async. */
+KEYROUTE_EXTERN int keyroute_group_async(uint64_t *request, struct keyroute_connection *conn,
+                                         const struct keyroute_key *keys, size_t count,
+                                         const struct keyroute_call *call, keyroute_group_cb cb,
+                                         void *payload);
+
+/** Release a grouping; NULL is accepted. */
+KEYROUTE_EXTERN void keyroute_groups_free(struct keyroute_groups *groups);
+
+/** How many servers, and regions of all servers, it has; how many rows could not be located. */
+KEYROUTE_EXTERN size_t keyroute_groups_servers(const struct keyroute_groups *groups);
+KEYROUTE_EXTERN size_t keyroute_groups_regions(const struct keyroute_groups *groups);
+KEYROUTE_EXTERN size_t keyroute_groups_failed(const struct keyroute_groups *groups);
+
+/** Read one server of a grouping; they come by host, port and start code.
+ *  Errors: INVALID_ARGUMENT no such server, or server->size is 0. */
+KEYROUTE_EXTERN int keyroute_groups_server(const struct keyroute_groups *groups, size_t index,
+                                           struct keyroute_server_group *server);
+
+/** Read one region of a grouping; those of a server stand together, by table and start key.
+ *  Errors: INVALID_ARGUMENT no such region, or region->size is 0. */
+KEYROUTE_EXTERN int keyroute_groups_region(const struct keyroute_groups *groups, size_t index,
+                                           struct keyroute_region_group *region);
+
+/** Why the row of keys[index] is in no group, 0 if it is in one; and one line about it. Borrowed. */
+KEYROUTE_EXTERN int keyroute_groups_error(const struct keyroute_groups *groups, size_t index);
+KEYROUTE_EXTERN const char *keyroute_groups_message(const struct keyroute_groups *groups,
+                                                    size_t index);
+
+/* ---- Regions of a span of keys ---------------------------------------------------------------- */
+
+/** What the catalog says about a part of the key space. */
+enum keyroute_span_kind {
+  KEYROUTE_SPAN_REGION,  /* a region covers it */
+  KEYROUTE_SPAN_HOLE,    /* no region does */
+  KEYROUTE_SPAN_OVERLAP, /* two do: location and other */
+  KEYROUTE_SPAN_CORRUPT  /* a row of the catalog that starts there cannot be believed: message */
+};
+
+/** One part of the key space. Set size before the call. Grows at the end. */
+struct keyroute_span {
+  size_t size;
+  enum keyroute_span_kind kind;
+  struct keyroute_bytes start, end;   /* of a region: all of it; borrowed from the page */
+  struct keyroute_location *location; /* REGION; OVERLAP: the one that starts first; else NULL */
+  struct keyroute_location *other;    /* OVERLAP: the one that starts inside it; else NULL */
+  bool offline;                       /* REGION: it is marked as offline */
+  const char *message;                /* one line; "" for a region that is whole and placed */
+};
+
+/** Some regions of a table, in order. Immutable; any thread may look at it. */
+struct keyroute_page;
+
+/** List the regions that cover the rows from start to end, in order, as the catalog has them now;
+ *  holes and overlaps too. What is found goes into the cache, so this is a warm-up as well. Nothing
+ *  is kept between calls: go on with the key that keyroute_page_next tells, now or another day.
+ *  out    free it with keyroute_page_free; untouched on error
+ *  table  "name" or "namespace:name"
+ *  start  the first row of interest; the region that holds it comes first. Empty = the first
+ *  end    the first row of no more interest; empty = none
+ *  limit  regions of one page, read in as few requests as the catalog's server allows; 0 = 1000, at
+ *         most 10000
+ *  call   flags: KEYROUTE_TRACE only; replica: 0 only
+ *  Errors: as keyroute_locate, but HOLE, OVERLAP, OFFLINE, NO_SERVER, DEAD_SERVER and CORRUPT, which
+ *  are no errors here; INVALID_ARGUMENT also if start is not below end.
+ *  Threads, blocks: as keyroute_locate.
+ *  Source: HBase ClientMetaTableAccessor.getTableHRegionLocations */
+KEYROUTE_EXTERN int keyroute_regions(struct keyroute_page **out, struct keyroute_connection *conn,
+                                     const char *table, struct keyroute_bytes start,
+                                     struct keyroute_bytes end, size_t limit,
+                                     const struct keyroute_call *call,
+                                     struct keyroute_detail *detail);
+
+/** Receives a page, as keyroute_get_cb does a result. */
+typedef void (*keyroute_regions_cb)(void *payload, int error, struct keyroute_page *page,
+                                    const struct keyroute_detail *detail);
+
+/** Start keyroute_regions without waiting; as keyroute_get_async. */
+KEYROUTE_EXTERN int keyroute_regions_async(uint64_t *request, struct keyroute_connection *conn,
+                                           const char *table, struct keyroute_bytes start,
+                                           struct keyroute_bytes end, size_t limit,
+                                           const struct keyroute_call *call, keyroute_regions_cb cb,
+                                           void *payload);
+
+/** Release a page; NULL is accepted. */
+KEYROUTE_EXTERN void keyroute_page_free(struct keyroute_page *page);
+
+/** How many spans it has. */
+KEYROUTE_EXTERN size_t keyroute_page_count(const struct keyroute_page *page);
+
+/** Read one span. Errors: INVALID_ARGUMENT no such span, or span->size is 0. */
+KEYROUTE_EXTERN int keyroute_page_span(const struct keyroute_page *page, size_t index,
+                                       struct keyroute_span *span);
+
+/** Whether there is more behind this page, and from which key to go on. *start is borrowed from the
+ *  page, and untouched if there is no more. */
+KEYROUTE_EXTERN bool keyroute_page_next(const struct keyroute_page *page,
+                                        struct keyroute_bytes *start);
+
+/* ---- Requests of one's own -------------------------------------------------------------------- */
+
+/** A request to one region, of any method whose first field is the RegionSpecifier: Get, Mutate,
+ *  ExecService and so on. Grows at the end. */
+struct keyroute_method {
+  size_t size;                 /* sizeof(struct keyroute_method) */
+  const char *name;            /* of ClientService, "Mutate" */
+  struct keyroute_bytes param; /* the encoded message but for its field 1, which each try writes */
+  struct keyroute_bytes cells; /* a cell block of KeyValueCodec, to be sent behind it */
+  bool idempotent;             /* may be applied more than once */
+};
+
+#define KEYROUTE_METHOD_INIT                                                                       \
+  {                                                                                                \
+    sizeof(struct keyroute_method), NULL, {NULL, 0}, {NULL, 0}, false                              \
+  }
+
+/** The answer to such a request. Immutable; any thread may look at it. */
+struct keyroute_reply;
+
+/** Send a request to the region that holds a row, and bring its answer.
+ *  A request that is not idempotent is sent again only as long as it cannot have been applied: after
+ *  an exception that a server throws before it does anything, or when it was not sent. Else the
+ *  error is final, and the detail's maybe_applied is set.
+ *  out    free it with keyroute_reply_free; untouched on error
+ *  row    whose region is meant
+ *  Errors: as keyroute_get; INVALID_ARGUMENT also for a param that is no message, or has a field 1.
+ *  Threads, blocks: as keyroute_get.  Source: HBase Client.proto, service ClientService */
+KEYROUTE_EXTERN int keyroute_call(struct keyroute_reply **out, struct keyroute_connection *conn,
+                                  const char *table, struct keyroute_bytes row,
+                                  const struct keyroute_method *method,
+                                  const struct keyroute_call *call, struct keyroute_detail *detail);
+
+/** Receives a reply, as keyroute_get_cb does a result. */
+typedef void (*keyroute_call_cb)(void *payload, int error, struct keyroute_reply *reply,
+                                 const struct keyroute_detail *detail);
+
+/** Start keyroute_call without waiting; as keyroute_get_async. */
+KEYROUTE_EXTERN int keyroute_call_async(uint64_t *request, struct keyroute_connection *conn,
+                                        const char *table, struct keyroute_bytes row,
+                                        const struct keyroute_method *method,
+                                        const struct keyroute_call *call, keyroute_call_cb cb,
+                                        void *payload);
+
+/** Release a reply; NULL is accepted. */
+KEYROUTE_EXTERN void keyroute_reply_free(struct keyroute_reply *reply);
+
+/** The encoded message, and the cell block behind it. Borrowed from the reply. */
+KEYROUTE_EXTERN struct keyroute_bytes keyroute_reply_message(const struct keyroute_reply *reply);
+KEYROUTE_EXTERN struct keyroute_bytes keyroute_reply_cells(const struct keyroute_reply *reply);
+
+/** Where it was answered. Borrowed. */
+KEYROUTE_EXTERN const struct keyroute_location *keyroute_reply_location(
+    const struct keyroute_reply *reply);
 
 /* ---- Dropping what is cached ----------------------------------------------------------------- */
 

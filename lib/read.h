@@ -1,0 +1,62 @@
+#ifndef KR_READ_H
+#define KR_READ_H
+
+#include "lib/error.h"
+
+/* Reads of rows as they pass between those who ask for them and a transport. */
+
+/* What of each row; checked. */
+struct kr_read {
+  const struct keyroute_column *columns; /* the asker's */
+  size_t column_count;                   /* 0 = all */
+  uint32_t max_versions;                 /* at least 1 */
+  int64_t from_ms, to_ms;                /* timestamps, `to` exclusive; to 0 = no end */
+  size_t max_result_len;                 /* of one row, bytes; more is TOO_LARGE */
+};
+
+/* Rows of one region. */
+struct kr_get_region {
+  struct keyroute_bytes name; /* region name, the replica's where one is meant */
+  size_t first, count;        /* which of kr_gets.rows; they follow one another without a gap */
+};
+
+/* Rows of one server, asked for in one request. */
+struct kr_gets {
+  const struct kr_read *read;
+  bool timeline; /* what a replica has is good enough */
+  const struct kr_get_region *regions;
+  size_t region_count;
+  const struct keyroute_bytes *rows;
+  size_t row_count; /* at least 1 */
+};
+
+/* Memory that cells are in; released with kr_free. */
+struct kr_block {
+  struct kr_block *next; /* the owner's: in a list of them */
+};
+
+/* What came of one row. */
+struct kr_got_row {
+  const struct keyroute_cell *cells; /* in the block */
+  size_t cell_count;
+  bool stale;
+  const struct kr_failure *failure; /* NULL = it was read; rows of a region that failed share one */
+};
+
+/* What came of kr_gets, as long as the callback lasts that gets it. */
+struct kr_got {
+  struct kr_block *block;        /* that callback's to keep or free; NULL = no cells came */
+  const struct kr_got_row *rows; /* one for each row asked for, in their order */
+  size_t row_count;
+  size_t len; /* bytes that the answer took on the wire */
+};
+
+/* A request of any method whose first field is the RegionSpecifier. */
+struct kr_method {
+  const char *name;
+  struct keyroute_bytes region; /* region name */
+  struct keyroute_bytes param;  /* encoded, without field 1 */
+  struct keyroute_bytes cells;  /* cell block, may be empty */
+};
+
+#endif
