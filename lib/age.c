@@ -18,6 +18,7 @@
 #include "lib/age.h"
 
 #include "lib/clock.h"
+#include "lib/random.h"
 
 enum { US_PER_DS = 100000, MS_PER_DS = 100 };
 
@@ -44,14 +45,10 @@ uint32_t kr_age_now(const struct kr_age *age)
   return (uint32_t)((kr_clock_us() - age->began_us) / US_PER_DS);
 }
 
-/* A number below limit; splitmix64. */
+/* A number below limit. */
 static int64_t draw(struct kr_age *age, int64_t limit)
 {
-  uint64_t z = age->random += 0x9e3779b97f4a7c15u;
-
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return (int64_t)((z ^ (z >> 31)) % (uint64_t)limit);
+  return (int64_t)(kr_random_next(&age->random) % (uint64_t)limit);
 }
 
 void kr_age_begin(struct kr_age *age, struct keyroute_location *location)

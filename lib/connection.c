@@ -92,8 +92,7 @@ static int make_locator(struct keyroute_connection *conn)
       .transport = conn->transport,
       .registry = conn->registry,
       .reports = conn->reports,
-      .retry = {settings->retries, settings->pause_ms, settings->pause_overloaded_ms,
-                settings->pause_max_ms},
+      .retry = conn->retry,
       .try_limit_ms = settings->rpc_timeout_ms,
       .failed_server_ms = settings->failed_server_ms,
       .scans_per_table = (unsigned)settings->scans_per_table,
@@ -338,6 +337,9 @@ int kr_connection_open(struct keyroute_connection **out, const struct keyroute_o
   }
   conn->mem = mem;
   conn->settings = settings;
+  conn->retry = (struct kr_retry_policy){settings->retries, settings->pause_ms,
+                                         settings->pause_overloaded_ms, settings->pause_max_ms};
+  conn->random = (uint64_t)kr_clock_us() ^ (uint64_t)(uintptr_t)conn;
   error = kr_fork_watch();
   conn->born = kr_fork_generation();
   if (error == 0) {

@@ -3,6 +3,7 @@
 
 #include "lib/locator.h"
 #include "lib/registry.h"
+#include "lib/retry.h"
 #include "lib/settings.h"
 #include "lib/sweeper.h"
 
@@ -14,6 +15,7 @@ struct kr_worker;
 struct keyroute_connection {
   struct kr_mem *mem;
   struct kr_settings *settings;
+  struct kr_retry_policy retry;
   struct kr_stats *stats;
   struct kr_cache *cache;
   struct kr_loop *loop;
@@ -26,6 +28,7 @@ struct keyroute_connection {
   struct kr_locator *locator;       /* loop thread */
   struct kr_call *calls;            /* loop thread: those under way, by number */
   struct kr_dispatcher *dispatcher; /* NULL = callbacks run on the loop */
+  uint64_t random;                  /* loop thread: kr_random_next */
   unsigned born;                    /* kr_fork_generation of the process that opened it */
 
   /* Atomic; each order is explained where it is used. */

@@ -65,16 +65,6 @@ void kr_locator_leave(struct kr_locator *locator)
   locator->depth--;
 }
 
-/* splitmix64: spreading waits needs no better. */
-uint64_t kr_locator_random(struct kr_locator *locator)
-{
-  uint64_t z = locator->random += 0x9e3779b97f4a7c15u;
-
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
-
 /* ---- Queues ---- */
 
 static struct kr_queue *new_queue(struct kr_locator *locator, struct keyroute_table *table)

@@ -13,7 +13,7 @@ struct kr_locator {
   struct kr_lookup *answered; /* those whose done is yet to run */
   unsigned depth;             /* of functions of the locator on the stack */
   unsigned flight_count;      /* those in the connection's budget */
-  uint64_t random;
+  uint64_t random; /* kr_random_next */
   int64_t root_failed_us;      /* when the root could not be learnt; 0 = it could */
   struct kr_timer *root_pause; /* until it may be asked for again */
   struct kr_lookup news; /* of the root, asked for by nobody but the locator; table NULL = none */
@@ -27,8 +27,5 @@ void kr_locator_leave(struct kr_locator *locator);
 
 /* Have a queue looked at when the outermost function leaves. */
 void kr_locator_line_up(struct kr_locator *locator, struct kr_queue *queue);
-
-/* 64 random bits, good enough for spreading waits. */
-uint64_t kr_locator_random(struct kr_locator *locator);
 
 #endif

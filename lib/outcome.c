@@ -12,6 +12,7 @@
 
 #include "lib/clock.h"
 #include "lib/locator_state.h"
+#include "lib/random.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -159,8 +160,9 @@ void kr_lookup_try_failed(struct kr_lookup *lookup, const struct kr_failure *fai
     lookup->failure = *failure;
   }
   if (!lookup->single_try) {
-    wait_ms = kr_retry_wait_ms(&locator->means.retry, lookup->attempts, failure,
-                               remaining_ms > 0 ? remaining_ms : 0, kr_locator_random(locator));
+    wait_ms =
+        kr_retry_wait_ms(&locator->means.retry, lookup->attempts, failure,
+                         remaining_ms > 0 ? remaining_ms : 0, kr_random_next(&locator->random));
   }
   if (wait_ms < 0) {
     kr_lookup_end(lookup);
@@ -177,8 +179,8 @@ void kr_lookup_wake_soon(struct kr_lookup *lookup)
 
   kr_timer_stop(lookup->sleep);
   lookup->sleep = kr_timer_start(
-      means->loop, (int64_t)(kr_locator_random(locator) % (uint64_t)means->retry.pause_ms), slept,
-      lookup);
+      means->loop, (int64_t)(kr_random_next(&locator->random) % (uint64_t)means->retry.pause_ms),
+      slept, lookup);
   if (lookup->sleep == NULL) {
     kr_lookup_no_memory(lookup);
   }

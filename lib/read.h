@@ -14,6 +14,19 @@ struct kr_read {
   size_t max_result_len;                 /* of one row, bytes; more is TOO_LARGE */
 };
 
+/* Check what an application wants to read; NULL = everything. The columns stay the application's.
+ *  frame_len  the bound of an answer where it names none
+ * detail NULL or filled in. Errors: INVALID_ARGUMENT. */
+int kr_read_check(struct kr_read *out, const struct keyroute_read *given, size_t frame_len,
+                  struct keyroute_detail *detail);
+
+/* Copy into room of kr_read_size(read) bytes, aligned for anything, which is to outlive *out. */
+size_t kr_read_size(const struct kr_read *read);
+void kr_read_copy(struct kr_read *out, void *room, const struct kr_read *read);
+
+/* Check the row of a read. As kr_read_check. */
+int kr_read_check_row(struct keyroute_bytes row, struct keyroute_detail *detail);
+
 /* Rows of one region. */
 struct kr_get_region {
   struct keyroute_bytes name; /* region name, the replica's where one is meant */

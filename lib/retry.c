@@ -10,6 +10,8 @@
  *  5. When the wait would pass the deadline, half of what is left is waited instead, as long as
  *     that is no shorter than a pause: what mends late is still seen. After that the call waits for
  *     its deadline, for another's answer may still serve it.
+ *  6. A request that was sent to the wrong place has cost enough: after the first such error the
+ *     right one is looked for at once. If that does not mend it, there is something to wait for.
  *
  * Source of the table: HConstants.RETRY_BACKOFF
  */
@@ -47,6 +49,17 @@ int64_t kr_retry_wait_ms(const struct kr_retry_policy *policy, unsigned tries,
     wait = remaining_ms / 2;
   }
   return smaller(wait, remaining_ms);
+}
+
+int64_t kr_retry_hop_wait_ms(const struct kr_retry_policy *policy, unsigned tries,
+                             const struct kr_failure *failure, int64_t remaining_ms,
+                             uint64_t random)
+{
+  int64_t wait_ms = kr_retry_wait_ms(policy, tries, failure, remaining_ms, random);
+  bool misplaced = failure->kind == KEYROUTE_KIND_REFRESH || failure->kind == KEYROUTE_KIND_HINT ||
+                   failure->kind == KEYROUTE_KIND_DROP_SERVER;
+
+  return wait_ms > 0 && misplaced && tries == 1 ? 0 : wait_ms;
 }
 
 int64_t kr_retry_try_ms(int64_t whole_ms, int64_t remaining_ms, int64_t limit_ms)

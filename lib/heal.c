@@ -1,0 +1,108 @@
+/*
+ * What follows when a request to a region's server failed.
+ *
+ * For the location: the failure is reported, in the words of keyroute_report, and report.c decides
+ * what becomes of it; a request of the library's own has no other means than an application's. For
+ * the request: whether it may have been done all the same, and how long to wait (retry.c).
+ *
+ *  1. Only a failure that speaks of the place is reported: load, lack of memory and what is wrong
+ *     with the request itself say nothing of it.
+ *  2. A server that cannot be connected to is dead for a while; one whose connection broke may have
+ *     closed it for being idle.
+ *  3. Silence makes the place doubtful: it is read again, as often as the limits of report.c allow.
+ *  4. What was not sent was not done, and an exception that says so is believed. Everything else may
+ *     have been done.
+ *
+ * Threads: the loop.
+ */
+#include "lib/heal.h"
+
+#include "lib/clock.h"
+#include "lib/exception.h"
+#include "lib/random.h"
+#include "lib/report.h"
+
+#include <string.h>
+
+static enum keyroute_fault fault_of(const struct kr_failure *failure)
+{
+  if (failure->code == KEYROUTE_E_REMOTE) {
+    return failure->fault;
+  }
+  switch (failure->kind) {
+  case KEYROUTE_KIND_DROP_SERVER:
+    return failure->connecting ? KEYROUTE_FAULT_SERVER_DEAD : KEYROUTE_FAULT_CONNECTION_FAILED;
+  case KEYROUTE_KIND_REFRESH:
+    return KEYROUTE_FAULT_NOT_SERVING;
+  default:
+    return KEYROUTE_FAULT_REQUEST_FAILED;
+  }
+}
+
+/* Put the place that the exception names into a report, its host into room for one. */
+static void name_place(struct kr_report *report, char *host, const struct kr_failure *failure)
+{
+  struct kr_moved moved;
+
+  if (kr_exception_moved(&moved, failure->message)) {
+    memcpy(host, moved.host.data, moved.host.len);
+    host[moved.host.len] = '\0';
+    report->host = host;
+    report->port = moved.port;
+    report->start_code = moved.start_code;
+    report->seqnum = moved.seqnum;
+  }
+}
+
+void kr_heal_report(struct keyroute_connection *conn, struct keyroute_location *location,
+                    int replica, const struct kr_failure *failure)
+{
+  char host[KR_HOST_MAX + 1];
+  struct kr_report report = {
+      .location = location,
+      .fault = fault_of(failure),
+      .replica = replica,
+      .seqnum = -1,
+      .epoch = kr_cache_epoch(conn->cache),
+  };
+
+  if (keyroute_fault_kind(report.fault) == KEYROUTE_KIND_KEEP || kr_location_report(location)) {
+    return; /* there is nothing to say, or it has been said */
+  }
+  if (report.fault == KEYROUTE_FAULT_MOVED) {
+    name_place(&report, host, failure);
+  }
+  if (kr_reports_take(conn->reports, &report)) {
+    kr_connection_sweep(conn);
+  }
+}
+
+bool kr_heal_maybe_applied(const struct kr_failure *failure)
+{
+  return failure->sent && !failure->refused;
+}
+
+int64_t kr_heal_wait_ms(struct keyroute_connection *conn, const struct kr_failure *failure,
+                        unsigned tries, int64_t deadline_us)
+{
+  int64_t remaining_ms = (deadline_us - kr_clock_us() + 999) / 1000;
+
+  if (remaining_ms <= 0) {
+    return -1;
+  }
+  return kr_retry_hop_wait_ms(&conn->retry, tries, failure, remaining_ms,
+                              kr_random_next(&conn->random));
+}
+
+int kr_heal_replica(const struct keyroute_location *location, int replica)
+{
+  if (replica != KEYROUTE_REPLICA_ANY) {
+    return replica;
+  }
+  for (int i = 0; i < location->replica_count; i++) {
+    if (kr_location_live_server(location, i) != NULL) {
+      return i;
+    }
+  }
+  return 0;
+}
