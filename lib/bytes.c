@@ -150,3 +150,14 @@ char *kr_bytes_print(char *out, size_t size, struct keyroute_bytes bytes)
   }
   return out;
 }
+
+struct keyroute_bytes kr_bytes_put(uint8_t **to, struct keyroute_bytes bytes)
+{
+  struct keyroute_bytes copied = kr_bytes(*to, bytes.len);
+
+  if (bytes.len > 0) {
+    memcpy(*to, bytes.data, bytes.len);
+    *to += bytes.len;
+  }
+  return copied;
+}

@@ -20,4 +20,7 @@ size_t kr_bytes_number(int64_t *out, struct keyroute_bytes text, int64_t max);
  * has size bytes of room, NUL included; size >= 8. Returns out. */
 char *kr_bytes_print(char *out, size_t size, struct keyroute_bytes bytes);
 
+/* Copy bytes to where *to points, which moves behind them; the copy. */
+struct keyroute_bytes kr_bytes_put(uint8_t **to, struct keyroute_bytes bytes);
+
 #endif

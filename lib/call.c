@@ -1,7 +1,8 @@
 /*
  * A public call that needs the loop, of whatever kind: from its start to its callback.
  *
- *   caller's thread   the kind makes it and copies what is asked; kr_call_start takes a place, posts
+ *   caller's thread   the kind makes it and copies what is asked; kr_call_start
+ *                     takes a place and posts
  *   loop              begin: note the call by its number; the kind's begin
  *   loop              kr_call_end: give to whoever waits, or to the dispatcher if there is one
  *   loop or elsewhere tell: run the callback, free everything
@@ -9,8 +10,8 @@
  *  1. The callback runs exactly once, outside every lock, never inside kr_call_start.
  *  2. A call belongs to the loop from the moment it is posted. Cancelling goes by number, so that a
  *     number whose call is over does no harm.
- *  3. The blocking call is the asynchronous one and a wait: instead of its callback being run, it is
- *     handed back to the waiting thread. That always happens on the loop: were it dispatched, a
+ *  3. The blocking call is the asynchronous one and a wait: instead of its callback being run, it
+ *     is handed back to the waiting thread. That always happens on the loop: were it dispatched, a
  *     thread that waits where its callbacks run would wait for itself.
  *  4. A call is pending until its callback is about to run. So those that an application leaves
  *     lying are under the bound (max_pending) too. A place is taken with one compare and exchange:
@@ -175,7 +176,18 @@ int kr_call_start(uint64_t *number, struct kr_call *call, bool bounded)
   return 0;
 }
 
-int kr_call_wait(struct kr_call *call)
+int kr_call_start_or_free(uint64_t *number, struct kr_call *call)
+{
+  int error = kr_call_start(number, call, true);
+
+  if (error != 0) {
+    kr_call_refuse(call->conn, NULL);
+    call->kind->free(call);
+  }
+  return error;
+}
+
+int kr_call_wait(struct kr_call *call, struct keyroute_detail *detail)
 {
   struct kr_latch over = KR_LATCH_INIT;
 
@@ -184,6 +196,9 @@ int kr_call_wait(struct kr_call *call)
 
   if (error == 0) {
     kr_latch_await(&over);
+  } else {
+    kr_call_refuse(call->conn, detail);
+    call->kind->free(call);
   }
   return error;
 }
@@ -261,6 +276,22 @@ int kr_fail_closed(struct keyroute_connection *conn, struct keyroute_detail *det
 }
 
 /* ---- Arguments and details ---- */
+
+int kr_call_may_wait(const void *out, const struct keyroute_connection *conn,
+                     struct keyroute_detail *detail)
+{
+  keyroute_detail_clear(detail);
+  if (conn == NULL) {
+    return kr_fail_invalid(detail, "the connection is NULL");
+  }
+  if (out == NULL) {
+    return kr_fail_invalid(detail, "out is NULL");
+  }
+  if (!kr_connection_may_block(conn)) {
+    return kr_fail_invalid(detail, "a call that may block, in a callback or a peek section");
+  }
+  return 0;
+}
 
 /* The fields of a call that its size says are there; defaults for the others. */
 static struct keyroute_call whole_call(const struct keyroute_call *call)

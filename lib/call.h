@@ -77,9 +77,18 @@ void kr_call_free(struct kr_call *call);
  * Errors: OVERLOADED, and the call is the caller's still. */
 int kr_call_start(uint64_t *number, struct kr_call *call, bool bounded);
 
-/* Start a call and wait for it; then it is the caller's again, to read and to free. Not on the
- * loop. Errors: OVERLOADED; what came out is in the call. */
-int kr_call_wait(struct kr_call *call);
+/* The same for whoever cannot be told of it: where it is not started it is counted as refused, and
+ * freed. */
+int kr_call_start_or_free(uint64_t *number, struct kr_call *call);
+
+/* Check what every blocking call needs: somewhere to put what came out, a connection, and a thread
+ * that may wait. Clears the detail first. Errors: INVALID_ARGUMENT. */
+int kr_call_may_wait(const void *out, const struct keyroute_connection *conn,
+                     struct keyroute_detail *detail);
+
+/* Start a call and wait for it; then it is the caller's again, to read and to give to kr_call_take.
+ * Not on the loop. Errors: OVERLOADED: it is freed, and the detail (NULL is accepted) says why. */
+int kr_call_wait(struct kr_call *call, struct keyroute_detail *detail);
 
 /* A call that has been waited for: give its detail to the caller's (NULL is accepted), free it and
  * return its error. */

@@ -10,8 +10,8 @@
  *  2. A server that cannot be connected to is dead for a while; one whose connection broke may have
  *     closed it for being idle.
  *  3. Silence makes the place doubtful: it is read again, as often as the limits of report.c allow.
- *  4. What was not sent was not done, and an exception that says so is believed. Everything else may
- *     have been done.
+ *  4. What was not sent was not done, and an exception that says so is believed. Everything else
+ *     may have been done.
  *
  * Threads: the loop.
  */

@@ -3,8 +3,8 @@
 
 #include "lib/connection.h"
 
-/* What follows when a request to a region's server failed: for the location that it was sent by, and
- * for the request. Loop thread. */
+/* What follows when a request to a region's server failed: for the location that it was sent by,
+ * and for the request. Loop thread. */
 
 /* Report what was met, as an application would with keyroute_report. */
 void kr_heal_report(struct keyroute_connection *conn, struct keyroute_location *location,

@@ -7,6 +7,9 @@
  * an error that says so find it again and send once more. Loop thread. */
 struct kr_hop;
 
+/* The flags that calls of this kind have. */
+#define KR_HOP_FLAGS (KEYROUTE_REFRESH | KEYROUTE_CACHE_ONLY | KEYROUTE_TRACE)
+
 /* What is sent. */
 struct kr_hop_ops {
   /* Send it to that server; the answer goes to kr_hop_answered or kr_hop_failed, later. NULL = out
@@ -25,6 +28,7 @@ struct kr_hop {
   struct kr_call *call;         /* times, trace, detail */
   struct keyroute_table *table; /* counted by the owner */
   struct keyroute_bytes row;    /* the owner's */
+  enum kr_position position;    /* the row's region, or the one before */
   int replica;                  /* or KEYROUTE_REPLICA_ANY */
   unsigned flags;               /* KEYROUTE_REFRESH, KEYROUTE_CACHE_ONLY */
   const char *step;             /* static: its name in a trace, "get" */
@@ -44,6 +48,7 @@ struct kr_hop {
   unsigned tries;             /* sent so far */
   int64_t sent_us;
   bool looking;
+  bool stopped; /* failure says why */
 };
 
 /* Begin. Its done runs before or after this returns. */

@@ -145,9 +145,10 @@ int kr_locate_wait(struct keyroute_location **out, struct keyroute_connection *c
   if (call == NULL) {
     return kr_fail_no_memory(detail);
   }
-  if (kr_call_wait(&call->base) != 0) {
-    free_call(&call->base);
-    return kr_call_refuse(conn, detail);
+  int error = kr_call_wait(&call->base, detail);
+
+  if (error != 0) {
+    return error;
   }
   if (call->base.detail.error == 0) {
     *out = call->lookup.location;

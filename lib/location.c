@@ -333,6 +333,23 @@ size_t keyroute_location_region_name(const struct keyroute_location *location, i
   return head_len + strlen(tail);
 }
 
+struct keyroute_bytes kr_location_replica_name(const struct keyroute_location *location,
+                                               int replica, struct kr_buf *room)
+{
+  if (replica <= 0) {
+    return kr_location_name(location);
+  }
+  size_t at = room->len;
+  size_t len = keyroute_location_region_name(location, replica, NULL, 0);
+  uint8_t *to = kr_buf_extend(room, len);
+
+  if (to == NULL) {
+    return kr_bytes(NULL, 0);
+  }
+  keyroute_location_region_name(location, replica, to, len);
+  return kr_bytes(room->data + at, len);
+}
+
 struct kr_server *kr_location_server(const struct keyroute_location *location, int replica)
 {
   return replica >= 0 && replica < location->replica_count ? location->replicas[replica].server

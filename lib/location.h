@@ -1,6 +1,7 @@
 #ifndef KR_LOCATION_H
 #define KR_LOCATION_H
 
+#include "lib/buf.h"
 #include "lib/rcu.h"
 #include "lib/server.h"
 
@@ -103,6 +104,11 @@ struct keyroute_location *kr_location_new(struct kr_mem *mem,
 struct keyroute_location *kr_location_copy(const struct keyroute_location *location);
 
 struct keyroute_bytes kr_location_name(const struct keyroute_location *location);
+
+/* The region name of a replica: a view into the location for the primary, else written to room.
+ * Empty where room failed. */
+struct keyroute_bytes kr_location_replica_name(const struct keyroute_location *location,
+                                               int replica, struct kr_buf *room);
 
 /* The server of a replica; NULL if it is on none. */
 struct kr_server *kr_location_server(const struct keyroute_location *location, int replica);

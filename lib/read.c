@@ -105,17 +105,6 @@ size_t kr_read_size(const struct kr_read *read)
   return size;
 }
 
-static struct keyroute_bytes copy(uint8_t **to, struct keyroute_bytes bytes)
-{
-  struct keyroute_bytes copied = kr_bytes(*to, bytes.len);
-
-  if (bytes.len > 0) {
-    memcpy(*to, bytes.data, bytes.len);
-    *to += bytes.len;
-  }
-  return copied;
-}
-
 void kr_read_copy(struct kr_read *out, void *room, const struct kr_read *read)
 {
   struct keyroute_column *columns = room;
@@ -124,8 +113,8 @@ void kr_read_copy(struct kr_read *out, void *room, const struct kr_read *read)
   *out = *read;
   out->columns = columns;
   for (size_t i = 0; i < read->column_count; i++) {
-    columns[i].family = copy(&to, read->columns[i].family);
-    columns[i].qualifier = copy(&to, read->columns[i].qualifier);
+    columns[i].family = kr_bytes_put(&to, read->columns[i].family);
+    columns[i].qualifier = kr_bytes_put(&to, read->columns[i].qualifier);
     if (read->columns[i].qualifier.data == NULL) {
       columns[i].qualifier.data = NULL; /* the whole family */
     }

@@ -51,6 +51,14 @@ int64_t kr_retry_wait_ms(const struct kr_retry_policy *policy, unsigned tries,
   return smaller(wait, remaining_ms);
 }
 
+int64_t kr_retry_try_ms(int64_t whole_ms, int64_t remaining_ms, int64_t limit_ms)
+{
+  int64_t third = whole_ms / 3 > 0 ? whole_ms / 3 : 1;
+  int64_t most = smaller(smaller(third, remaining_ms), limit_ms);
+
+  return most > 0 ? most : 1;
+}
+
 int64_t kr_retry_hop_wait_ms(const struct kr_retry_policy *policy, unsigned tries,
                              const struct kr_failure *failure, int64_t remaining_ms,
                              uint64_t random)
@@ -60,12 +68,4 @@ int64_t kr_retry_hop_wait_ms(const struct kr_retry_policy *policy, unsigned trie
                    failure->kind == KEYROUTE_KIND_DROP_SERVER;
 
   return wait_ms > 0 && misplaced && tries == 1 ? 0 : wait_ms;
-}
-
-int64_t kr_retry_try_ms(int64_t whole_ms, int64_t remaining_ms, int64_t limit_ms)
-{
-  int64_t third = whole_ms / 3 > 0 ? whole_ms / 3 : 1;
-  int64_t most = smaller(smaller(third, remaining_ms), limit_ms);
-
-  return most > 0 ? most : 1;
 }

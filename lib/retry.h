@@ -18,8 +18,8 @@ struct kr_retry_policy {
 int64_t kr_retry_wait_ms(const struct kr_retry_policy *policy, unsigned tries,
                          const struct kr_failure *failure, int64_t remaining_ms, uint64_t random);
 
-/* The same after a try to send a request to the server of its region, before the region is looked up
- * again. */
+/* The same after a try to send a request to the server of its region, before the region is looked
+ * up again. */
 int64_t kr_retry_hop_wait_ms(const struct kr_retry_policy *policy, unsigned tries,
                              const struct kr_failure *failure, int64_t remaining_ms,
                              uint64_t random);

@@ -30,7 +30,7 @@ static int64_t wait_after(unsigned tries, int code, uint64_t random)
 
 START_TEST(test_retry__each_code_is_tried_again_as_the_table_of_errors_says)
 {
-  for (int code = KEYROUTE_E_INVALID_ARGUMENT; code >= KEYROUTE_E_NO_MEMORY; code--) {
+  for (int code = KEYROUTE_E_INVALID_ARGUMENT; code >= KEYROUTE_E_TOO_LARGE; code--) {
     bool again = wait_after(1, code, 0) >= 0;
 
     ck_assert_msg(again == keyroute_is_retriable(code), "%s", keyroute_errname(code));
@@ -178,6 +178,50 @@ START_TEST(test_retry__one_try_takes_at_least_a_millisecond)
 }
 END_TEST
 
+/* ---- Requests to regions ---- */
+
+static int64_t hop_wait_after(unsigned tries, enum keyroute_kind kind, int64_t server_wait_ms)
+{
+  struct kr_failure failure = failed_with(KEYROUTE_E_REMOTE);
+
+  failure.kind = kind;
+  failure.wait_ms = server_wait_ms;
+  return kr_retry_hop_wait_ms(&policy, tries, &failure, 86400000, 77);
+}
+
+START_TEST(test_retry__first_misplaced_request_is_placed_again_at_once)
+{
+  ck_assert_int_eq(hop_wait_after(1, KEYROUTE_KIND_REFRESH, 0), 0);
+  ck_assert_int_eq(hop_wait_after(1, KEYROUTE_KIND_HINT, 0), 0);
+  ck_assert_int_eq(hop_wait_after(1, KEYROUTE_KIND_DROP_SERVER, 0), 0);
+}
+END_TEST
+
+START_TEST(test_retry__second_misplaced_request_waits)
+{
+  ck_assert_int_eq(hop_wait_after(2, KEYROUTE_KIND_REFRESH, 0), 77);
+  ck_assert_int_eq(hop_wait_after(2, KEYROUTE_KIND_DROP_SERVER, 0), 77);
+}
+END_TEST
+
+START_TEST(test_retry__busy_region_gets_its_wait_from_the_first_request_on)
+{
+  ck_assert_int_eq(hop_wait_after(1, KEYROUTE_KIND_KEEP, 0), 77);
+  ck_assert_int_eq(hop_wait_after(1, KEYROUTE_KIND_KEEP, 2500), 2577);
+}
+END_TEST
+
+START_TEST(test_retry__request_that_is_not_to_be_sent_again_is_not_sent_at_once_either)
+{
+  struct kr_failure failure = failed_with(KEYROUTE_E_REMOTE);
+
+  failure.final = true;
+
+  ck_assert_int_eq(kr_retry_hop_wait_ms(&policy, 1, &failure, 30000, 5), -1);
+  ck_assert_int_eq(hop_wait_after(16, KEYROUTE_KIND_REFRESH, 0), -1);
+}
+END_TEST
+
 /* ---- The suite ---- */
 
 static Suite *suite(void)
@@ -200,6 +244,11 @@ static Suite *suite(void)
   tcase_add_test(tests, test_s092_default_policy_still_tries_after_two_seconds);
   tcase_add_test(tests, test_retry__one_try_takes_at_most_a_third);
   tcase_add_test(tests, test_retry__one_try_takes_at_least_a_millisecond);
+  tcase_add_test(tests, test_retry__first_misplaced_request_is_placed_again_at_once);
+  tcase_add_test(tests, test_retry__second_misplaced_request_waits);
+  tcase_add_test(tests, test_retry__busy_region_gets_its_wait_from_the_first_request_on);
+  tcase_add_test(tests,
+                 test_retry__request_that_is_not_to_be_sent_again_is_not_sent_at_once_either);
   suite_add_tcase(made, tests);
   return made;
 }

@@ -741,18 +741,18 @@ KEYROUTE_EXTERN int keyroute_get_async(uint64_t *request, struct keyroute_connec
                                        const struct keyroute_call *call, keyroute_get_cb cb,
                                        void *payload);
 
-/** Read many rows, of one table or several: grouped by server, a few requests to each at a time, all
- *  servers side by side. Rows that fail are tried again alone. A row may occur more than once.
+/** Read many rows, of one table or several: grouped by server, a few requests to each at a time,
+ *  all servers side by side. Rows that fail are tried again alone. A row may occur more than once.
  *  out    a result with one entry for each key, in their order: look at keyroute_result_failed. It
  *         is made whenever the rows could be asked for at all, be it that each failed.
  *  keys   borrowed for a blocking call, copied by the asynchronous one
  *  count  0 is accepted
  *  call   one deadline for all of them
  *  detail its message tells of the first row that failed, also when 0 is returned
- *  Errors: INVALID_ARGUMENT (detail names the row), OVERLOADED with keyroute.max.pending calls under
- *  way, CANCELLED, CLOSED, NO_MEMORY. All others are those of a row, as of keyroute_get.
- *  Memory: that of the result, some 50 bytes a row while it is read, and a bounded number of answers
- *  on their way.
+ *  Errors: INVALID_ARGUMENT (detail names the row), OVERLOADED with keyroute.max.pending calls
+ *  under way, CANCELLED, CLOSED, NO_MEMORY. All others are those of a row, as of keyroute_get.
+ *  Memory: that of the result, some 50 bytes a row while it is read, and a bounded number of
+ *  answers on their way.
  *  Threads, blocks: as keyroute_get.  Source: HBase Client.proto, ClientService.Multi */
 KEYROUTE_EXTERN int keyroute_get_many(struct keyroute_result **out,
                                       struct keyroute_connection *conn,
@@ -831,12 +831,13 @@ KEYROUTE_EXTERN int keyroute_groups_server(const struct keyroute_groups *groups,
 KEYROUTE_EXTERN int keyroute_groups_region(const struct keyroute_groups *groups, size_t index,
                                            struct keyroute_region_group *region);
 
-/** Why the row of keys[index] is in no group, 0 if it is in one; and one line about it. Borrowed. */
+/** Why the row of keys[index] is in no group, 0 if it is in one; and one line about it, borrowed
+ *  from the grouping. */
 KEYROUTE_EXTERN int keyroute_groups_error(const struct keyroute_groups *groups, size_t index);
 KEYROUTE_EXTERN const char *keyroute_groups_message(const struct keyroute_groups *groups,
                                                     size_t index);
 
-/* ---- Regions of a span of keys ---------------------------------------------------------------- */
+/* ---- Regions of a span of keys ----------------------------------------------------------------- */
 
 /** What the catalog says about a part of the key space. */
 enum keyroute_span_kind {
@@ -870,8 +871,8 @@ struct keyroute_page;
  *  limit  regions of one page, read in as few requests as the catalog's server allows; 0 = 1000, at
  *         most 10000
  *  call   flags: KEYROUTE_TRACE only; replica: 0 only
- *  Errors: as keyroute_locate, but HOLE, OVERLAP, OFFLINE, NO_SERVER, DEAD_SERVER and CORRUPT, which
- *  are no errors here; INVALID_ARGUMENT also if start is not below end.
+ *  Errors: as keyroute_locate, but HOLE, OVERLAP, OFFLINE, NO_SERVER, DEAD_SERVER and CORRUPT,
+ *  which are no errors here; INVALID_ARGUMENT also if start is not below end.
  *  Threads, blocks: as keyroute_locate.
  *  Source: HBase ClientMetaTableAccessor.getTableHRegionLocations */
 KEYROUTE_EXTERN int keyroute_regions(struct keyroute_page **out, struct keyroute_connection *conn,
@@ -906,7 +907,7 @@ KEYROUTE_EXTERN int keyroute_page_span(const struct keyroute_page *page, size_t 
 KEYROUTE_EXTERN bool keyroute_page_next(const struct keyroute_page *page,
                                         struct keyroute_bytes *start);
 
-/* ---- Requests of one's own -------------------------------------------------------------------- */
+/* ---- Requests of one's own --------------------------------------------------------------------- */
 
 /** A request to one region, of any method whose first field is the RegionSpecifier: Get, Mutate,
  *  ExecService and so on. Grows at the end. */
@@ -927,9 +928,9 @@ struct keyroute_method {
 struct keyroute_reply;
 
 /** Send a request to the region that holds a row, and bring its answer.
- *  A request that is not idempotent is sent again only as long as it cannot have been applied: after
- *  an exception that a server throws before it does anything, or when it was not sent. Else the
- *  error is final, and the detail's maybe_applied is set.
+ *  A request that is not idempotent is sent again only as long as it cannot have been applied:
+ *  after an exception that a server throws before it does anything, or when it was not sent. Else
+ *  the error is final, and the detail's maybe_applied is set.
  *  out    free it with keyroute_reply_free; untouched on error
  *  row    whose region is meant
  *  Errors: as keyroute_get; INVALID_ARGUMENT also for a param that is no message, or has a field 1.
