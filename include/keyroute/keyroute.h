@@ -29,7 +29,7 @@
 extern "C" {
 #endif
 
-/* ---- Errors -------------------------------------------------------------------------------- */
+/* ---- Errors ---------------------------------------------------------------------------------- */
 
 /** What the locator does about an error, and what an application should do about one it got from
  *  the server it was sent to. */
@@ -82,7 +82,7 @@ KEYROUTE_EXTERN bool keyroute_is_retriable(int error);
 /** What an error says about the location it came from. */
 KEYROUTE_EXTERN enum keyroute_kind keyroute_error_kind(int error);
 
-/* ---- Bytes --------------------------------------------------------------------------------- */
+/* ---- Bytes ----------------------------------------------------------------------------------- */
 
 /** A run of bytes that somebody else owns; any byte may occur in it. Frozen. */
 struct keyroute_bytes {
@@ -115,7 +115,7 @@ struct keyroute_allocator {
   void (*release)(void *user, void *old);
 };
 
-/* ---- Options ------------------------------------------------------------------------------- */
+/* ---- Options --------------------------------------------------------------------------------- */
 
 /** What a connection runs with: properties by name, and where the log goes.
  *  Threads: one at a time for each. */
@@ -233,7 +233,7 @@ KEYROUTE_EXTERN void keyroute_options_set_post(struct keyroute_options *options,
  *  drain  default false */
 KEYROUTE_EXTERN void keyroute_options_set_drain(struct keyroute_options *options, bool drain);
 
-/* ---- Connection ---------------------------------------------------------------------------- */
+/* ---- Connection ------------------------------------------------------------------------------ */
 
 /** One cluster: a loop thread, a cache, a registry and the connections to its servers. */
 struct keyroute_connection;
@@ -307,7 +307,7 @@ struct keyroute_stats {
  *  size is 0. The figures are taken one after another, not as one snapshot. */
 KEYROUTE_EXTERN int keyroute_stats(struct keyroute_connection *conn, struct keyroute_stats *stats);
 
-/* ---- Locations ----------------------------------------------------------------------------- */
+/* ---- Locations ------------------------------------------------------------------------------- */
 
 /** Where one region is: its bounds, and the server of each of its replicas. Immutable and counted;
  *  it may outlive its connection. */
@@ -369,7 +369,7 @@ KEYROUTE_EXTERN int64_t keyroute_location_start_code(const struct keyroute_locat
 KEYROUTE_EXTERN int64_t keyroute_location_seqnum(const struct keyroute_location *location,
                                                  int replica);
 
-/* ---- Calls --------------------------------------------------------------------------------- */
+/* ---- Calls ----------------------------------------------------------------------------------- */
 
 /** Where an answer came from. */
 enum keyroute_source {
@@ -548,7 +548,7 @@ KEYROUTE_EXTERN size_t keyroute_peek_many(const struct keyroute_location **out,
                                           struct keyroute_table *table,
                                           const struct keyroute_bytes *rows, size_t count);
 
-/* ---- Feedback ------------------------------------------------------------------------------- */
+/* ---- Feedback -------------------------------------------------------------------------------- */
 
 /* What an application met at the server it was sent to. One row a fault: X(name, kind, text). The
  * kind is what becomes of the location. Rows are added at the end. */
@@ -626,7 +626,7 @@ KEYROUTE_EXTERN int keyroute_report_exception(enum keyroute_fault *out,
                                               const char *class_name, const char *text,
                                               int replica);
 
-/* ---- Reading rows --------------------------------------------------------------------------- */
+/* ---- Reading rows ---------------------------------------------------------------------------- */
 
 /* These calls go the last hop: they find the region's server, send the request there, and on an
  * error that says something about the location report it, as an application would, find the region
@@ -768,7 +768,7 @@ KEYROUTE_EXTERN int keyroute_get_many_async(uint64_t *request, struct keyroute_c
                                             const struct keyroute_call *call, keyroute_get_cb cb,
                                             void *payload);
 
-/* ---- Grouping ------------------------------------------------------------------------------- */
+/* ---- Grouping -------------------------------------------------------------------------------- */
 
 /** Rows by server and region. Immutable; any thread may look at it. */
 struct keyroute_groups;
@@ -837,7 +837,7 @@ KEYROUTE_EXTERN int keyroute_groups_error(const struct keyroute_groups *groups, 
 KEYROUTE_EXTERN const char *keyroute_groups_message(const struct keyroute_groups *groups,
                                                     size_t index);
 
-/* ---- Regions of a span of keys ----------------------------------------------------------------- */
+/* ---- Regions of a span of keys --------------------------------------------------------------- */
 
 /** What the catalog says about a part of the key space. */
 enum keyroute_span_kind {
@@ -907,7 +907,7 @@ KEYROUTE_EXTERN int keyroute_page_span(const struct keyroute_page *page, size_t 
 KEYROUTE_EXTERN bool keyroute_page_next(const struct keyroute_page *page,
                                         struct keyroute_bytes *start);
 
-/* ---- Requests of one's own --------------------------------------------------------------------- */
+/* ---- Requests of one's own ------------------------------------------------------------------- */
 
 /** A request to one region, of any method whose first field is the RegionSpecifier: Get, Mutate,
  *  ExecService and so on. Grows at the end. */
