@@ -10,6 +10,7 @@
 #include "test/fake_catalog.h"
 
 #include "lib/proto/hbase.pb-c.h"
+#include "test/must.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,14 +20,6 @@ struct fake_catalog {
   struct fake_row *rows;
   size_t count, cap;
 };
-
-static void *must(void *memory)
-{
-  if (memory == NULL) {
-    abort();
-  }
-  return memory;
-}
 
 static void *copy_bytes(const void *data, size_t len)
 {
