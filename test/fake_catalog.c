@@ -329,6 +329,11 @@ void fake_catalog_delete_cell(struct fake_catalog *catalog, struct keyroute_byte
 
 struct keyroute_bytes fake_region_name(const struct fake_region *region)
 {
+  return fake_region_replica_name(region, 0);
+}
+
+struct keyroute_bytes fake_region_replica_name(const struct fake_region *region, int replica)
+{
   size_t size = strlen(region->table) + region->start.len + 80;
   char *name = must(malloc(size));
   char encoded[33];
@@ -339,6 +344,9 @@ struct keyroute_bytes fake_region_name(const struct fake_region *region)
     len += region->start.len;
   }
   len += (size_t)snprintf(name + len, size - len, ",%lld", (long long)region->id);
+  if (replica > 0) {
+    len += (size_t)snprintf(name + len, size - len, "_%04X", (unsigned)replica & 0xffff);
+  }
   md5_hex(encoded, (const uint8_t *)name, len);
   len += (size_t)snprintf(name + len, size - len, ".%s.", encoded);
   return (struct keyroute_bytes){name, len};
@@ -396,6 +404,8 @@ static void put_number(struct fake_catalog *catalog, struct keyroute_bytes key,
 static void put_replica(struct fake_catalog *catalog, struct keyroute_bytes key,
                         const struct fake_region *region, int replica)
 {
+  int port =
+      region->replica_ports != NULL ? region->replica_ports[replica] : region->port + replica;
   char suffix[8] = "";
   char name[64];
   char text[300];
@@ -404,11 +414,10 @@ static void put_replica(struct fake_catalog *catalog, struct keyroute_bytes key,
     snprintf(suffix, sizeof(suffix), "_%04X", (unsigned)replica & 0xffff);
   }
   snprintf(name, sizeof(name), "server%s", suffix);
-  snprintf(text, sizeof(text), "%s:%d", region->host, region->port + replica);
+  snprintf(text, sizeof(text), "%s:%d", region->host, port);
   fake_catalog_put_cell(catalog, key, "info", name, keyroute_string(text));
   snprintf(name, sizeof(name), "sn%s", suffix);
-  snprintf(text, sizeof(text), "%s,%d,%lld", region->host, region->port + replica,
-           (long long)region->start_code);
+  snprintf(text, sizeof(text), "%s,%d,%lld", region->host, port, (long long)region->start_code);
   fake_catalog_put_cell(catalog, key, "info", name, keyroute_string(text));
   snprintf(name, sizeof(name), "state%s", suffix);
   fake_catalog_put_cell(catalog, key, "info", name, keyroute_string("OPEN"));

@@ -37,7 +37,8 @@ struct fake_region {
   int64_t start_code;
   bool offline, split;
   int64_t seqnum;
-  int replicas; /* how many in all, 0 means 1; replica n is on port + n */
+  int replicas;             /* how many in all, 0 means 1 */
+  const int *replica_ports; /* replica n is on [n]; NULL = on port + n */
 };
 
 struct fake_catalog *fake_catalog_new(void);
@@ -46,6 +47,9 @@ void fake_catalog_clear(struct fake_catalog *catalog);
 
 /* Write a region's row key, "table,start,id.encoded."; the memory is the caller's, free() it. */
 struct keyroute_bytes fake_region_name(const struct fake_region *region);
+
+/* The name of a replica's region, "table,start,id_000N.encoded."; of the primary as above. */
+struct keyroute_bytes fake_region_replica_name(const struct fake_region *region, int replica);
 
 /* Make the row of a region, or replace it as a whole. */
 void fake_catalog_put_region(struct fake_catalog *catalog, const struct fake_region *region);

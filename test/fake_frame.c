@@ -46,12 +46,19 @@ void fake_out_varint(struct fake_out *out, uint64_t value)
   fake_out_int(out, value, 1);
 }
 
-void fake_out_message(struct fake_out *out, const ProtobufCMessage *message)
+void fake_out_packed(struct fake_out *out, const ProtobufCMessage *message)
 {
   size_t len = protobuf_c_message_get_packed_size(message);
 
-  fake_out_varint(out, len);
-  protobuf_c_message_pack(message, fake_out_extend(out, len));
+  if (len > 0) {
+    protobuf_c_message_pack(message, fake_out_extend(out, len));
+  }
+}
+
+void fake_out_message(struct fake_out *out, const ProtobufCMessage *message)
+{
+  fake_out_varint(out, protobuf_c_message_get_packed_size(message));
+  fake_out_packed(out, message);
 }
 
 ProtobufCBinaryData fake_binary(struct keyroute_bytes bytes)
@@ -155,10 +162,19 @@ struct fake_out fake_reply(uint32_t call_id, struct fake_out *body, struct fake_
   return framed(&inner);
 }
 
+struct fake_exception fake_exception_of(const char *class_name, const char *text)
+{
+  struct fake_exception exception = {.text = ""};
+
+  snprintf(exception.class_name, sizeof(exception.class_name), "%s", class_name);
+  snprintf(exception.text, sizeof(exception.text), "%s", text != NULL ? text : "");
+  return exception;
+}
+
 /* The first lines of a stack trace, the first of which carries all there is to know. */
 static void write_trace(char *trace, size_t size, const struct fake_exception *exception)
 {
-  snprintf(trace, size, "%.200s%s%s\n\tat org.apache.hadoop.hbase.Fake(Fake.java:1)\n",
+  snprintf(trace, size, "%s%s%s\n\tat org.apache.hadoop.hbase.Fake(Fake.java:1)\n",
            exception->class_name, exception->text[0] != '\0' ? ": " : "", exception->text);
 }
 

@@ -23,6 +23,7 @@ uint8_t *fake_out_extend(struct fake_out *out, size_t len);
 void fake_out_bytes(struct fake_out *out, const void *data, size_t len);
 void fake_out_int(struct fake_out *out, uint64_t value, unsigned width); /* big-endian */
 void fake_out_varint(struct fake_out *out, uint64_t value);
+void fake_out_packed(struct fake_out *out, const ProtobufCMessage *message);
 /* Behind its length. */
 void fake_out_message(struct fake_out *out, const ProtobufCMessage *message);
 
@@ -44,12 +45,15 @@ struct fake_out fake_reply(uint32_t call_id, struct fake_out *body, struct fake_
 
 /* What a server says instead of an answer. */
 struct fake_exception {
-  const char *class_name;
+  char class_name[200];
   char text[400];
   bool do_not_retry, overloaded;
-  const char *host; /* where the region went; NULL = unknown */
+  const char *host; /* where the region went; NULL = unknown; borrowed */
   int port;
 };
+
+/* An exception of a class, with a text. */
+struct fake_exception fake_exception_of(const char *class_name, const char *text);
 
 struct fake_out fake_exception_reply(uint32_t call_id, const struct fake_exception *exception);
 

@@ -246,6 +246,7 @@ static struct fake_out answer_scan(struct fake_server *server, const struct fake
   found.more = found.more || found.heartbeat;
   found.partial = fault->what == FAKE_PARTIAL_ROW;
   server->counts.rows += (unsigned)found.count;
+  fake_note_executed(server, asked->header->method_name);
   struct fake_out bytes =
       scan_reply(asked->call_id, &found, fake_encoding_for(server, asked), server->next_scanner++);
 

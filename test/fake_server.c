@@ -50,6 +50,7 @@ static void remove_conn(struct fake_server *server, size_t index)
   if (conn->fd >= 0) {
     close(conn->fd);
   }
+  server->multis -= conn->multis;
   free(conn->in);
   free(conn);
   server->conns[index] = server->conns[--server->conn_count];
@@ -81,10 +82,23 @@ static void send_bytes(int fd, const uint8_t *data, size_t len, size_t piece)
   }
 }
 
+/* An answer leaves: its request is no longer in flight. */
+static void note_left(struct fake_server *server, const struct fake_answer *answer)
+{
+  size_t index = find_conn(server, answer->serial);
+
+  server->unsent--;
+  if (index < server->conn_count && answer->is_multi) {
+    server->conns[index]->multis--;
+    server->multis--;
+  }
+}
+
 static void deliver(struct fake_server *server, struct fake_answer *answer)
 {
   size_t index = find_conn(server, answer->serial);
 
+  note_left(server, answer);
   if (index < server->conn_count) {
     int fd = server->conns[index]->fd;
 
@@ -127,7 +141,6 @@ static void send_due(struct fake_server *server)
     struct fake_answer *answer = server->answers;
 
     server->answers = answer->next;
-    server->unsent--;
     deliver(server, answer);
   }
 }
@@ -159,16 +172,23 @@ enum fake_encoding fake_encoding_for(const struct fake_server *server,
 /* Hand a request to who knows its method. */
 static void run_method(struct fake_server *server, struct fake_request *request)
 {
-  if (strcmp(request->header->method_name, "Scan") == 0) {
+  const char *method = request->header->method_name;
+
+  fake_note_seen(server, method);
+  if (strcmp(method, "Scan") == 0) {
     fake_run_scan(server, request);
-  } else {
+  } else if (strcmp(method, "Get") == 0) {
+    fake_run_get(server, request);
+  } else if (strcmp(method, "Multi") == 0) {
+    fake_run_multi(server, request);
+  } else if (!fake_run_call(server, request)) {
     fake_refuse(server, request->conn, request->header->call_id,
                 "org.apache.hadoop.hbase.DoNotRetryIOException", "method is not played");
   }
 }
 
-static void run_request(struct fake_server *server, const struct fake_conn *conn,
-                        const uint8_t *frame, size_t len)
+static void run_request(struct fake_server *server, struct fake_conn *conn, const uint8_t *frame,
+                        size_t len)
 {
   const uint8_t *at = frame;
   ProtobufCBinaryData head = fake_in_piece(&at, frame + len);
@@ -178,8 +198,11 @@ static void run_request(struct fake_server *server, const struct fake_conn *conn
             header->request_param);
   struct fake_request request = {.conn = conn, .header = header};
 
+  size_t cells_len = header->cell_block_meta != NULL ? header->cell_block_meta->length : 0;
+
   request.param = fake_in_piece(&at, frame + len);
-  must_work(at == frame + len);
+  request.cells = (ProtobufCBinaryData){cells_len, (uint8_t *)(uintptr_t)at};
+  must_work((size_t)(frame + len - at) == cells_len);
   server->counts.rpcs++;
   run_method(server, &request);
   kr__pb__request_header__free_unpacked(header, NULL);
@@ -414,6 +437,7 @@ static struct fake_server *make_server(void)
 
   server->listener = -1;
   server->catalog = fake_catalog_new();
+  server->rows = fake_rows_new();
   server->next_scanner = 1;
   must_work(pipe(server->wake) == 0);
   pthread_mutex_init(&server->lock, NULL);
@@ -514,7 +538,10 @@ void fake_server_free(struct fake_server *server)
   fake_clear_turns(server);
   fake_free_answers(server->answers);
   fake_free_answers(server->held);
+  fake_clear_hosted(server);
+  fake_clear_methods(server);
   fake_catalog_free(server->catalog);
+  fake_rows_release(server->rows);
   close(server->wake[0]);
   close(server->wake[1]);
   pthread_cond_destroy(&server->changed);
@@ -577,6 +604,32 @@ void fake_server_put_table_state(struct fake_server *server, const char *table, 
                        (struct keyroute_bytes){value, sizeof(value)});
 }
 
+void fake_server_set_rows(struct fake_server *server, struct fake_rows *rows)
+{
+  pthread_mutex_lock(&server->lock);
+  struct fake_rows *old = server->rows;
+
+  server->rows = fake_rows_ref(rows);
+  fake_rows_release(old);
+  pthread_mutex_unlock(&server->lock);
+}
+
+struct fake_rows *fake_server_rows(struct fake_server *server)
+{
+  pthread_mutex_lock(&server->lock);
+  struct fake_rows *rows = server->rows;
+
+  pthread_mutex_unlock(&server->lock);
+  return rows;
+}
+
+void fake_server_put_row_cell(struct fake_server *server, const char *table,
+                              struct keyroute_bytes row, const char *family, const char *qualifier,
+                              int64_t timestamp, struct keyroute_bytes value)
+{
+  fake_rows_put(fake_server_rows(server), table, row, family, qualifier, timestamp, value);
+}
+
 void fake_server_set_encoding(struct fake_server *server, enum fake_encoding encoding)
 {
   pthread_mutex_lock(&server->lock);
@@ -599,6 +652,33 @@ struct fake_seen fake_server_last_scan(struct fake_server *server)
 {
   pthread_mutex_lock(&server->lock);
   struct fake_seen seen = server->seen;
+
+  pthread_mutex_unlock(&server->lock);
+  return seen;
+}
+
+struct fake_seen_get fake_server_last_get(struct fake_server *server)
+{
+  pthread_mutex_lock(&server->lock);
+  struct fake_seen_get seen = server->seen_get;
+
+  pthread_mutex_unlock(&server->lock);
+  return seen;
+}
+
+struct fake_seen_multi fake_server_last_multi(struct fake_server *server)
+{
+  pthread_mutex_lock(&server->lock);
+  struct fake_seen_multi seen = server->seen_multi;
+
+  pthread_mutex_unlock(&server->lock);
+  return seen;
+}
+
+struct fake_seen_call fake_server_last_call(struct fake_server *server)
+{
+  pthread_mutex_lock(&server->lock);
+  struct fake_seen_call seen = server->seen_call;
 
   pthread_mutex_unlock(&server->lock);
   return seen;
@@ -629,6 +709,21 @@ static bool wait_count(struct fake_server *server, const unsigned *count, unsign
 bool fake_server_wait_scans(struct fake_server *server, unsigned scans, int timeout_ms)
 {
   return wait_count(server, &server->counts.scans, scans, false, timeout_ms);
+}
+
+bool fake_server_wait_gets(struct fake_server *server, unsigned gets, int timeout_ms)
+{
+  return wait_count(server, &server->counts.gets, gets, false, timeout_ms);
+}
+
+bool fake_server_wait_multis(struct fake_server *server, unsigned multis, int timeout_ms)
+{
+  return wait_count(server, &server->counts.multis, multis, false, timeout_ms);
+}
+
+bool fake_server_wait_calls(struct fake_server *server, unsigned calls, int timeout_ms)
+{
+  return wait_count(server, &server->counts.calls, calls, false, timeout_ms);
 }
 
 bool fake_server_wait_connects(struct fake_server *server, unsigned connects, int timeout_ms)
@@ -682,6 +777,7 @@ static struct fake_answer *take_answer(struct fake_server *server, unsigned seri
 
   if (answer != NULL) {
     *at = answer->next;
+    note_left(server, answer);
   }
   return answer;
 }

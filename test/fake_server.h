@@ -2,7 +2,8 @@
 #define FAKE_SERVER_H
 
 /* A scripted region server for tests. It speaks the server's side of HBase's protobuf RPC on
- * loopback, answers Scan of hbase:meta from a catalog in memory, and misbehaves as told.
+ * loopback, answers Scan of hbase:meta from a catalog in memory, Get and Multi from rows in memory
+ * and other methods as told, and misbehaves as told.
  *
  * A server runs on a thread of its own; all calls here may be made from any other thread. A process
  * may run several. Trouble of the server itself (no port, no memory) aborts the test.
@@ -16,6 +17,7 @@
  */
 
 #include "test/fake_catalog.h"
+#include "test/fake_rows.h"
 
 struct fake_server;
 
@@ -57,11 +59,56 @@ void fake_server_clear_catalog(struct fake_server *server);
 /* table:state of a table: 0 enabled, 1 disabled, 2 disabling, 3 enabling. */
 void fake_server_put_table_state(struct fake_server *server, const char *table, int state);
 
+/* ---- User regions --------------------------------------------------------------------------- */
+
+/* Serve a region, or a replica of it (0 = the primary): Get, Multi and other methods that name it.
+ * Of the region, table, keys and id count. What is not served is answered with
+ * NotServingRegionException. */
+void fake_server_host_region(struct fake_server *server, const struct fake_region *region,
+                             int replica);
+void fake_server_unhost_region(struct fake_server *server, const struct fake_region *region,
+                               int replica);
+
+/* The primary went there: who asks for it is told so by RegionMovedException, until it is hosted
+ * here again, or unhosted. */
+void fake_server_move_region(struct fake_server *server, const struct fake_region *region,
+                             const char *host, int port, int64_t start_code, int64_t seqnum);
+
+/* Host a region on a server, and write it into the catalog of another, or the same one, as being
+ * there: on 127.0.0.1, with the start code 77 unless the region has one. */
+void fake_server_place_region(struct fake_server *meta, struct fake_server *on,
+                              const struct fake_region *region);
+
+/* The same with replicas: number n on on[n], of which there are count. */
+void fake_server_place_replicas(struct fake_server *meta, struct fake_server *const *on, int count,
+                                const struct fake_region *region);
+
+/* The region moves: it is placed on `to`, with the seqnum it has now, and `from` knows that. */
+void fake_server_hand_over_region(struct fake_server *meta, struct fake_server *from,
+                                  struct fake_server *to, const struct fake_region *region);
+
+/* Read the rows of user tables from these instead of its own: the servers of a cluster share them.
+ * Holds them too. */
+void fake_server_set_rows(struct fake_server *server, struct fake_rows *rows);
+
+/* Those it has now; borrowed. */
+struct fake_rows *fake_server_rows(struct fake_server *server);
+
+/* fake_rows_put on them. */
+void fake_server_put_row_cell(struct fake_server *server, const char *table,
+                              struct keyroute_bytes row, const char *family, const char *qualifier,
+                              int64_t timestamp, struct keyroute_bytes value);
+
+/* How methods other than Scan, Get and Multi are answered, if their region is served: these bytes
+ * as message and as cells. Without a word of it, nothing and no cells. */
+void fake_server_answer_method(struct fake_server *server, const char *method,
+                               struct keyroute_bytes body, struct keyroute_bytes cells);
+
 /* ---- How it writes answers ------------------------------------------------------------------ */
 
 enum fake_encoding {
   FAKE_CELL_BLOCK,        /* KeyValues behind the message; the counts one by one, as HBase does */
-  FAKE_CELL_BLOCK_PACKED, /* the same with packed counts */
+  FAKE_CELL_BLOCK_PACKED, /* the same with packed counts (scans) */
   FAKE_INLINE             /* cells inside the message */
 };
 
@@ -93,21 +140,40 @@ enum fake_what {
   FAKE_PARTIAL_ROW,     /* the last row marked partial */
   FAKE_EARLY_STOP,      /* only the first `rows` rows, more_results_in_region */
   FAKE_HEARTBEAT,       /* the same and heartbeat_message */
-  FAKE_NO_LIMIT         /* more rows than asked for, if there are any */
+  FAKE_NO_LIMIT,        /* more rows than asked for, if there are any */
+
+  FAKE_APPLY_CLOSE,          /* execute it, then close the connection without a byte */
+  FAKE_NO_RESULT,            /* Get, Multi: neither result nor exception */
+  FAKE_FEWER_REGIONS,        /* Multi: the last region's results are missing */
+  FAKE_MORE_REGIONS,         /* Multi: those of a region more, empty */
+  FAKE_LOST_RESULT,          /* Multi: a result is missing */
+  FAKE_INDEX_TWICE,          /* Multi: a result comes twice */
+  FAKE_WRONG_INDEX,          /* Multi: a result with an index nobody gave */
+  FAKE_RESULT_AND_EXCEPTION, /* Multi: a result with class_name and text beside it */
+  FAKE_ANY_ORDER             /* Multi: the right answer, each region's results the last one first */
 };
 
-/* What to do with some scans. Zeros mean nothing special. */
+/* What to do with some requests. Zeros mean nothing special. Those about the inside of a scan's
+ * answer (FAKE_MIXED_ROW to FAKE_NO_LIMIT) leave other answers alone, as those of Multi do. */
 struct fake_fault {
   enum fake_what what;
-  int times;              /* for so many scans; 0 = 1, negative = until cleared */
+  const char *method;     /* of which method: "Get", "*" = any, NULL = "Scan"; copied */
+  int times;              /* for so many requests; 0 = 1, negative = until cleared */
   int delay_ms;           /* before the answer, whatever it is; other calls are not held up */
   const char *class_name; /* FAKE_EXCEPTION, FAKE_FATAL; copied */
   const char *text;       /* first line behind the class name; copied; NULL = none */
   bool do_not_retry, overloaded;
   size_t rows; /* FAKE_EARLY_STOP, FAKE_HEARTBEAT */
+  /* Only requests that name this region, or read this row; copied. In a Multi, FAKE_EXCEPTION then
+   * happens to that region or row alone and takes a turn for each, without delay; and the faults
+   * that say "a result" happen to the first one, or to that of the row. */
+  const struct fake_region *region;
+  int replica;               /* of the region */
+  struct keyroute_bytes row; /* data NULL = any */
 };
 
-/* Put a fault behind those that are still to come; each scan takes the first one's turn. */
+/* Put a fault behind those that are still to come; each request takes a turn of the first one that
+ * is about it. Faults come before all that the server would say itself. */
 void fake_server_fault(struct fake_server *server, const struct fake_fault *fault);
 
 /* Forget the faults still to come; answers held back by FAKE_REVERSE are sent. */
@@ -124,12 +190,28 @@ struct fake_counts {
   unsigned scanners;    /* scanners opened and not closed */
   unsigned rows;        /* rows sent */
   unsigned most_unsent; /* answers that were ready or delayed at a time */
+  unsigned gets;        /* requests, whatever came of them */
+  unsigned multis;
+  unsigned calls;     /* of other methods that name a region */
+  unsigned rows_read; /* by Get and Multi */
+  unsigned
+      most_multis; /* Multi requests in flight at a time: come, and neither answered nor lost with
+                           their connection */
 };
 
 struct fake_counts fake_server_counts(struct fake_server *server);
 
-/* Wait until so many scans, or connections, have been seen. False = not within timeout_ms. */
+/* How many requests of a method came, and how many of them were executed: their right answer was
+ * made, whether or not it arrived (FAKE_NEVER, FAKE_HALF, FAKE_APPLY_CLOSE...). Exceptions in its
+ * place and connections closed before are not. */
+unsigned fake_server_seen(struct fake_server *server, const char *method);
+unsigned fake_server_executed(struct fake_server *server, const char *method);
+
+/* Wait until so many requests, or connections, have been seen. False = not within timeout_ms. */
 bool fake_server_wait_scans(struct fake_server *server, unsigned scans, int timeout_ms);
+bool fake_server_wait_gets(struct fake_server *server, unsigned gets, int timeout_ms);
+bool fake_server_wait_multis(struct fake_server *server, unsigned multis, int timeout_ms);
+bool fake_server_wait_calls(struct fake_server *server, unsigned calls, int timeout_ms);
 bool fake_server_wait_connects(struct fake_server *server, unsigned connects, int timeout_ms);
 /* Wait until no more than so many connections are open. */
 bool fake_server_wait_closed(struct fake_server *server, unsigned connections, int timeout_ms);
@@ -145,6 +227,41 @@ struct fake_seen {
 };
 
 struct fake_seen fake_server_last_scan(struct fake_server *server);
+
+/* The last Get as it came, cut to fit. */
+struct fake_seen_get {
+  char region[200]; /* as the client named it */
+  char row[256];
+  size_t row_len;
+  char columns[400]; /* "f:q,f:r,g": families alone, or with a qualifier each */
+  uint32_t max_versions, consistency, priority, timeout_ms, call_id;
+  bool has_time_range, existence_only, cache_blocks;
+  int64_t from, to;
+};
+
+struct fake_seen_get fake_server_last_get(struct fake_server *server);
+
+/* The last Multi as it came: counts, and the first of each. */
+enum { FAKE_SEEN_MAX = 32 };
+struct fake_seen_multi {
+  size_t regions, rows;
+  char region[FAKE_SEEN_MAX][200];
+  size_t region_rows[FAKE_SEEN_MAX];
+  char row[FAKE_SEEN_MAX][64];
+  struct fake_seen_get first;
+};
+
+struct fake_seen_multi fake_server_last_multi(struct fake_server *server);
+
+/* The last request of another method, cut to fit; the lengths are whole. */
+struct fake_seen_call {
+  char method[64], region[200];
+  char param[2048], cells[1024];
+  size_t param_len, cells_len;
+  uint32_t priority, timeout_ms, call_id;
+};
+
+struct fake_seen_call fake_server_last_call(struct fake_server *server);
 
 /* ---- Without a socket ----------------------------------------------------------------------- */
 

@@ -17,6 +17,7 @@ struct fake_conn {
   unsigned serial;
   bool greeted;
   bool has_codec;
+  unsigned multis; /* Multi requests in flight */
   uint8_t *in;
   size_t in_len, in_cap;
   char user[64], service[64], codec[80];
@@ -30,10 +31,23 @@ struct fake_answer {
   unsigned serial;
   struct fake_out bytes;
   bool trickle;
+  bool is_multi;
   enum fake_after after;
 };
 
-struct fake_turn; /* a fault that is still to come */
+struct fake_turn;   /* a fault that is still to come */
+struct fake_method; /* what is known of a method, by its name */
+
+/* A region of a user table that is or was here. */
+struct fake_hosted {
+  struct fake_hosted *next;
+  struct keyroute_bytes name, start, end;
+  char *table;
+  int replica;
+  char *moved_to; /* its new host; NULL = it is here */
+  int port;
+  int64_t start_code, seqnum;
+};
 
 struct fake_server {
   pthread_t thread;
@@ -52,9 +66,16 @@ struct fake_server {
   struct fake_answer *held; /* FAKE_REVERSE, the last one first */
   struct fake_turn *turns;
   struct fake_catalog *catalog;
+  struct fake_rows *rows;
+  struct fake_hosted *hosted;
+  struct fake_method *methods;
   enum fake_encoding encoding;
   struct fake_counts counts;
+  unsigned multis; /* in flight */
   struct fake_seen seen;
+  struct fake_seen_get seen_get;
+  struct fake_seen_multi seen_multi;
+  struct fake_seen_call seen_call;
   uint64_t next_scanner;
 };
 
@@ -72,13 +93,22 @@ void fake_wake_up(struct fake_server *server);
 
 /* ---- Requests: fake_faults.c ---------------------------------------------------------------- */
 
+/* A region, or a row of it, that a request is about; borrowed. */
+struct fake_target {
+  const Kr__Pb__RegionSpecifier *region; /* NULL = it was not named */
+  const ProtobufCBinaryData *row;        /* NULL = none */
+};
+
 /* A request that is being answered; all borrowed. */
 struct fake_request {
-  const struct fake_conn *conn;
+  struct fake_conn *conn;
   const Kr__Pb__RequestHeader *header;
-  ProtobufCBinaryData param;
+  ProtobufCBinaryData param, cells;
   const void *message; /* the parameter, unpacked by who answers it */
-  uint32_t call_id;    /* the answer's */
+  const struct fake_target *targets;
+  size_t target_count;
+  bool is_multi;
+  uint32_t call_id; /* the answer's */
 };
 
 /* Writes the right answer, or what the fault makes of it. */
@@ -90,6 +120,12 @@ typedef struct fake_out (*fake_answerer)(struct fake_server *server,
 void fake_play(struct fake_server *server, const struct fake_request *request,
                fake_answerer answerer);
 
+/* Does a part of a Multi, a region (row NULL) or a row, fail? Takes a turn of the fault that has it
+ * so, and fills in the exception. */
+bool fake_part_fails(struct fake_exception *out, struct fake_server *server,
+                     const struct fake_request *request, const Kr__Pb__RegionSpecifier *region,
+                     const ProtobufCBinaryData *row);
+
 /* Answer with an exception, whatever faults there are. */
 void fake_refuse(struct fake_server *server, const struct fake_conn *conn, uint32_t call_id,
                  const char *class_name, const char *text);
@@ -100,10 +136,56 @@ void fake_refuse_conn(struct fake_server *server, const struct fake_conn *conn,
 
 void fake_clear_turns(struct fake_server *server);
 
+/* ---- Regions: fake_hosting.c ---------------------------------------------------------------- */
+
+/* The region asked for, if it is served here; else NULL, and what is wrong. */
+const struct fake_hosted *fake_find_hosted(const struct fake_server *server,
+                                           const Kr__Pb__RegionSpecifier *specifier,
+                                           struct fake_exception *wrong);
+
+/* Is the row between its keys? */
+bool fake_hosted_covers(const struct fake_hosted *hosted, struct keyroute_bytes row,
+                        struct fake_exception *wrong);
+
+/* Is this the region of that name? */
+bool fake_specifier_names(const Kr__Pb__RegionSpecifier *specifier, struct keyroute_bytes name);
+
+void fake_clear_hosted(struct fake_server *server);
+
 /* ---- Methods -------------------------------------------------------------------------------- */
 
 /* fake_scans.c */
 void fake_run_scan(struct fake_server *server, struct fake_request *request);
+
+/* fake_gets.c */
+void fake_run_get(struct fake_server *server, struct fake_request *request);
+
+/* Read a row of a region; else false, and what is wrong. */
+bool fake_read_row(struct fake_result *out, struct fake_server *server,
+                   const struct fake_hosted *hosted, const Kr__Pb__Get *get,
+                   struct fake_exception *wrong);
+
+/* The message of a result, without its cells unless inlined; free_unpacked. */
+Kr__Pb__Result *fake_result_message(const struct fake_result *from, bool inlined);
+void fake_out_result_cells(struct fake_out *block, const struct fake_result *result);
+
+/* A reply, spoilt where the fault is about its bytes. Takes the bytes of both. */
+struct fake_out fake_spoilt_reply(struct fake_out *body, struct fake_out *block,
+                                  const struct fake_request *request,
+                                  const struct fake_fault *fault);
+
+void fake_note_get(struct fake_seen_get *seen, const struct fake_request *request,
+                   const Kr__Pb__RegionSpecifier *region, const Kr__Pb__Get *get);
+
+/* fake_multi.c */
+void fake_run_multi(struct fake_server *server, struct fake_request *request);
+
+/* fake_calls.c; false = the request names no region. */
+bool fake_run_call(struct fake_server *server, struct fake_request *request);
+
+void fake_note_seen(struct fake_server *server, const char *method);
+void fake_note_executed(struct fake_server *server, const char *method);
+void fake_clear_methods(struct fake_server *server);
 
 /* How cells go to this client. */
 enum fake_encoding fake_encoding_for(const struct fake_server *server,
