@@ -675,6 +675,52 @@ START_TEST(test_fake_server__multi_answers_are_spoilt)
 }
 END_TEST
 
+START_TEST(test_fake_server__counts_and_bytes_are_spoilt)
+{
+  fault(FAKE_BAD_COUNTS, "Get");
+  ask_row(&low, "a");
+  check_values(2, "a1,");
+  fault(FAKE_SPARE_BYTES, "Get");
+  ask_row(&low, "a");
+  ck_assert_int_eq(memcmp(last.block.data + last.block.len - 5, "spare", 5), 0);
+  fault(FAKE_BAD_MESSAGE, "Multi");
+  ask_many("a", "b", "x");
+  ck_assert_ptr_null(kr__pb__multi_response__unpack(NULL, last.body.len, last.body.data));
+  fault(FAKE_BAD_COUNTS, "Multi");
+  ask_many("a", "b", "x");
+  Kr__Pb__MultiResponse *response = multi_response();
+
+  ck_assert_int_eq(
+      response->regionactionresult[1]->resultorexception[0]->result->associated_cell_count, 2);
+  kr__pb__multi_response__free_unpacked(response, NULL);
+}
+END_TEST
+
+START_TEST(test_fake_server__lost_answer_keeps_multi_in_flight)
+{
+  fault(FAKE_NEVER, "Multi");
+  ask_many("a", "b", "x");
+  ask_many("a", "b", "x");
+  ck_assert_uint_eq(fake_server_counts(server).most_multis, 2);
+  fake_server_hang_up(server, conn);
+  hello(true);
+  ask_many("a", "b", "x");
+  ck_assert_uint_eq(fake_server_counts(server).most_multis, 2);
+}
+END_TEST
+
+START_TEST(test_fake_server__spoilt_row_is_the_one_named)
+{
+  fake_server_fault(server, &(struct fake_fault){.what = FAKE_LOST_RESULT,
+                                                 .method = "Multi",
+                                                 .row = keyroute_string("b")});
+
+  ask_many("a", "b", "x");
+
+  ck_assert_str_eq(multi_text(), "10 | 12 ");
+}
+END_TEST
+
 /* ---- Other methods -------------------------------------------------------------------------- */
 
 /* A Mutate of low, as far as the server reads it: the region, then bytes. */
@@ -774,6 +820,9 @@ int main(void)
   tcase_add_test(tcase, test_fake_server__fault_waits_for_its_row);
   tcase_add_test(tcase, test_fake_server__fault_waits_for_its_region);
   tcase_add_test(tcase, test_fake_server__multi_answers_are_spoilt);
+  tcase_add_test(tcase, test_fake_server__counts_and_bytes_are_spoilt);
+  tcase_add_test(tcase, test_fake_server__lost_answer_keeps_multi_in_flight);
+  tcase_add_test(tcase, test_fake_server__spoilt_row_is_the_one_named);
   tcase_add_test(tcase, test_fake_server__answers_other_methods_as_told);
   tcase_add_test(tcase, test_fake_server__tells_what_was_executed);
   tcase_add_test(tcase, test_fake_server__region_gone_executes_nothing);
