@@ -96,3 +96,16 @@ int kr_detail_fail(struct keyroute_detail *detail, int code, const char *format,
   }
   return code;
 }
+
+void kr_fail_name_server(struct kr_failure *failure, const char *server)
+{
+  char *message = failure->message;
+  size_t size = sizeof(failure->message);
+  char what[sizeof(failure->message)];
+
+  memcpy(what, message, size);
+  snprintf(failure->server, sizeof(failure->server), "%s", server);
+  int used = snprintf(message, size, "server %s: ", failure->server);
+
+  snprintf(message + used, size - (size_t)used, "%s", what);
+}

@@ -169,23 +169,9 @@ static void end_conn(struct conn *conn, const struct kr_failure *failure)
   }
 }
 
-/* Put the server's name in front of a failure that lacks it. */
-static void name_server(struct kr_failure *failure, const struct conn *conn)
-{
-  char *message = failure->message;
-  size_t size = sizeof(failure->message);
-  char what[sizeof(failure->message)];
-
-  memcpy(what, message, size);
-  int used = snprintf(message, size, "server %s: ", conn->server);
-
-  snprintf(message + used, size - (size_t)used, "%s", what);
-  snprintf(failure->server, sizeof(failure->server), "%s", conn->server);
-}
-
 static void end_conn_with(struct conn *conn, struct kr_failure *failure)
 {
-  name_server(failure, conn);
+  kr_fail_name_server(failure, conn->server);
   kr_log_line(&conn->rpc->settings->log, KEYROUTE_LOG_WARNING, "%s", failure->message);
   end_conn(conn, failure);
 }
@@ -234,7 +220,7 @@ static void answer_request(struct conn *conn, struct kr_rpc_request *request,
 
   remove_request(request);
   if (reply->failure.code != 0) {
-    name_server(&reply->failure, conn);
+    kr_fail_name_server(&reply->failure, conn->server);
     cb(arg, &reply->failure, NULL);
   } else if (!cb(arg, &reply->failure, reply)) {
     conn->retired = true;
@@ -433,7 +419,7 @@ static void request_timed_out(void *arg)
   arg = request->arg;
   kr_fail(&failure, KEYROUTE_E_TIMEOUT, "no answer to %s within %lld ms%s", request->method,
           (long long)request->timeout_ms, open ? "" : ", still connecting");
-  name_server(&failure, conn);
+  kr_fail_name_server(&failure, conn->server);
   if (open && conn->heard_us <= request->sent_us && kr_clock_us() - conn->heard_us >= SILENT_US) {
     conn->retired = true;
   }
@@ -461,7 +447,7 @@ static void request_refused(void *arg)
   kr_fail(&failure, KEYROUTE_E_OVERLOADED,
           "more than %zu bytes wait to be sent (keyroute.server.queue.max.bytes)",
           conn->rpc->settings->max_queue_len);
-  name_server(&failure, conn);
+  kr_fail_name_server(&failure, conn->server);
   remove_request(request);
   rest_conn(conn);
   cb(arg, &failure, NULL);
@@ -572,7 +558,7 @@ void kr_rpc_shutdown(struct kr_rpc *rpc)
     struct conn *conn = rpc->conns;
 
     kr_fail(&failure, KEYROUTE_E_CLOSED, "the connection is being closed");
-    name_server(&failure, conn);
+    kr_fail_name_server(&failure, conn->server);
     end_conn(conn, &failure);
   }
 }
