@@ -10,6 +10,9 @@ struct kr_cell {
   uint8_t type; /* 4 = PUT */
 };
 
+/* The length of a KeyValue with nothing in it: three lengths, and the fixed part of its key. */
+#define KR_CELL_MIN_LEN (4 + 4 + 4 + 2 + 1 + 8 + 1)
+
 /* One row: its cells, all of the same key. */
 struct kr_row {
   struct keyroute_bytes key;

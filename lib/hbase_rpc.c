@@ -1,15 +1,15 @@
 /*
  * HBase's protobuf RPC, 0.96 and later, as bytes: how a connection opens, how a request is framed,
- * and how a reply is taken apart. What methods carry is not known here (hbase_scan.c).
+ * and how a reply is taken apart. What methods carry is not known here (hbase_scan.c and others).
  *
  *     opening:  "HBas" | 0 | 0x50 (simple authentication) | int32 length | ConnectionHeader
- *     request:  int32 length | varint + RequestHeader | varint + parameter
+ *     request:  int32 length | varint + RequestHeader | varint + parameter | cell block
  *     reply:    int32 length | varint + ResponseHeader | varint + result | cell block
  *
  *  1. The server says nothing to the opening unless it refuses it: then with a reply to call -1,
  *     which is about the connection, and the end of it.
  *  2. The codec of cell blocks is announced, so results come as KeyValues behind the message. A
- *     server may still put cells into the message; hbase_scan.c reads both.
+ *     server may still put cells into the message; hbase_cells.c reads both.
  *  3. No version is sent: with one of 1.2 or later a server may answer RetryImmediatelyException,
  *     which is of use to multi-requests only.
  *  4. The parts of a reply must fill its frame exactly. A reply with an exception has no result;
@@ -22,13 +22,15 @@
 #include "lib/hbase_rpc.h"
 
 #include "lib/exception.h"
-#include "lib/proto/hbase.pb-c.h"
 #include "lib/proto_alloc.h"
 
 #define LENGTH_SIZE 4
 #define AUTH_SIMPLE 0x50
 #define CELL_CODEC "org.apache.hadoop.hbase.codec.KeyValueCodec"
 #define SERVICE "ClientService"
+
+/* Field 1, of a length and bytes. */
+#define REGION_TAG (1 << 3 | 2)
 
 /* The number of replies that are about the connection: -1. */
 #define NO_CALL 0xffffffffu
@@ -50,6 +52,25 @@ static void write_delimited(struct kr_buf *out, const ProtobufCMessage *message)
   kr_hbase_write_message(out, message);
 }
 
+Kr__Pb__RegionSpecifier kr_hbase_region(struct keyroute_bytes name)
+{
+  Kr__Pb__RegionSpecifier region = KR__PB__REGION_SPECIFIER__INIT;
+
+  region.has_type = true;
+  region.type = KR__PB__REGION_SPECIFIER__REGION_SPECIFIER_TYPE__REGION_NAME;
+  region.has_value = true;
+  region.value = kr_proto_binary(name);
+  return region;
+}
+
+void kr_hbase_write_region(struct kr_buf *out, struct keyroute_bytes name)
+{
+  Kr__Pb__RegionSpecifier region = kr_hbase_region(name);
+
+  kr_buf_u8(out, REGION_TAG);
+  write_delimited(out, &region.base);
+}
+
 /* Leave room for a length; patch_length fills it in with what was written behind it. */
 static size_t reserve_length(struct kr_buf *out)
 {
@@ -62,8 +83,9 @@ static size_t reserve_length(struct kr_buf *out)
 static void patch_length(struct kr_buf *out, size_t at)
 {
   if (!out->failed) {
-    uint32_t len = (uint32_t)(out->len - at - LENGTH_SIZE);
+    size_t len = out->len - at - LENGTH_SIZE;
 
+    out->failed = len > INT32_MAX; /* what no length can say is as good as too much for memory */
     for (unsigned i = 0; i < LENGTH_SIZE; i++) {
       out->data[at + i] = (uint8_t)(len >> (8 * (LENGTH_SIZE - 1 - i)));
     }
@@ -91,6 +113,7 @@ static void write_hello(struct kr_buf *out, const struct kr_settings *settings)
 static void write_request(struct kr_buf *out, uint32_t id, const struct kr_rpc_call *call)
 {
   Kr__Pb__RequestHeader header = KR__PB__REQUEST_HEADER__INIT;
+  Kr__Pb__CellBlockMeta meta = KR__PB__CELL_BLOCK_META__INIT;
   int64_t timeout_ms = call->timeout_ms < INT32_MAX ? call->timeout_ms : INT32_MAX;
 
   header.has_call_id = true;
@@ -102,11 +125,15 @@ static void write_request(struct kr_buf *out, uint32_t id, const struct kr_rpc_c
   header.priority = call->priority;
   header.has_timeout = timeout_ms > 0;
   header.timeout = timeout_ms > 0 ? (uint32_t)timeout_ms : 0;
+  meta.has_length = true;
+  meta.length = (uint32_t)call->cells.len;
+  header.cell_block_meta = call->cells.len > 0 ? &meta : NULL;
   size_t at = reserve_length(out);
 
   write_delimited(out, &header.base);
   kr_buf_varint(out, call->param.len);
   kr_buf_bytes(out, call->param);
+  kr_buf_bytes(out, call->cells);
   patch_length(out, at);
 }
 

@@ -26,29 +26,18 @@
 #include "lib/hbase_scan.h"
 
 #include "lib/bytes.h"
+#include "lib/hbase_cells.h"
 #include "lib/hbase_rpc.h"
-#include "lib/proto/hbase.pb-c.h"
 #include "lib/proto_alloc.h"
 
-/* A KeyValue with nothing in it: three lengths, and the fixed part of its key. */
-#define MIN_CELL_LEN (4 + 4 + 4 + 2 + 1 + 8 + 1)
-
-#define PUT 4
-
 /* ---- Writing -------------------------------------------------------------------------------- */
-
-/* protobuf-c has no const; packing only reads. */
-static ProtobufCBinaryData binary(struct keyroute_bytes bytes)
-{
-  return (ProtobufCBinaryData){.len = bytes.len, .data = (uint8_t *)bytes.data};
-}
 
 static void fill_scan(Kr__Pb__Scan *out, const struct kr_scan *scan)
 {
   out->has_start_row = scan->start_row.len > 0;
-  out->start_row = binary(scan->start_row);
+  out->start_row = kr_proto_binary(scan->start_row);
   out->has_stop_row = scan->stop_row.len > 0;
-  out->stop_row = binary(scan->stop_row);
+  out->stop_row = kr_proto_binary(scan->stop_row);
   out->has_include_start_row = true;
   out->include_start_row = scan->include_start;
   out->has_include_stop_row = true;
@@ -70,17 +59,13 @@ static void fill_scan(Kr__Pb__Scan *out, const struct kr_scan *scan)
 void kr_hbase_scan_write(struct kr_buf *out, const struct kr_scan *scan)
 {
   Kr__Pb__ScanRequest request = KR__PB__SCAN_REQUEST__INIT;
-  Kr__Pb__RegionSpecifier region = KR__PB__REGION_SPECIFIER__INIT;
+  Kr__Pb__RegionSpecifier region = kr_hbase_region(scan->region);
   Kr__Pb__Scan message = KR__PB__SCAN__INIT;
   Kr__Pb__Column column = KR__PB__COLUMN__INIT;
   Kr__Pb__Column *columns[] = {&column};
 
-  region.has_type = true;
-  region.type = KR__PB__REGION_SPECIFIER__REGION_SPECIFIER_TYPE__REGION_NAME;
-  region.has_value = true;
-  region.value = binary(scan->region);
   column.has_family = true;
-  column.family = binary(keyroute_string(scan->family));
+  column.family = kr_proto_binary(keyroute_string(scan->family));
   fill_scan(&message, scan);
   message.n_column = 1;
   message.column = columns;
@@ -94,18 +79,6 @@ void kr_hbase_scan_write(struct kr_buf *out, const struct kr_scan *scan)
 }
 
 /* ---- Reading -------------------------------------------------------------------------------- */
-
-static struct kr_cell inline_cell(const Kr__Pb__Cell *from)
-{
-  return (struct kr_cell){
-      .row = kr_proto_bytes(from->row),
-      .family = kr_proto_bytes(from->family),
-      .qualifier = kr_proto_bytes(from->qualifier),
-      .value = kr_proto_bytes(from->value),
-      .timestamp = (int64_t)from->timestamp,
-      .type = from->has_cell_type ? (uint8_t)from->cell_type : PUT,
-  };
-}
 
 static size_t row_count(const Kr__Pb__ScanResponse *response)
 {
@@ -150,7 +123,7 @@ static const char *count_cells(uint64_t *count, const Kr__Pb__ScanResponse *resp
     }
     *count += cells_of_row(response, i);
   }
-  if (response->n_results == 0 && *count > block.len / MIN_CELL_LEN) {
+  if (response->n_results == 0 && *count > block.len / KR_CELL_MIN_LEN) {
     return "more cells announced than sent";
   }
   return NULL;
@@ -161,7 +134,7 @@ static const char *read_row(struct kr_row *row, struct kr_cell *cells, size_t co
                             const Kr__Pb__Result *result, struct kr_reader *block)
 {
   for (size_t i = 0; i < count; i++) {
-    cells[i] = result != NULL ? inline_cell(result->cell[i]) : kr_cell_read(block);
+    cells[i] = result != NULL ? kr_hbase_inline_cell(result->cell[i]) : kr_cell_read(block);
     if (block->bad) {
       return "an unreadable cell";
     }

@@ -17,6 +17,12 @@ static inline struct keyroute_bytes kr_proto_bytes(ProtobufCBinaryData data)
   return (struct keyroute_bytes){data.data, data.len};
 }
 
+/* And the other way; protobuf-c has no const, packing only reads. */
+static inline ProtobufCBinaryData kr_proto_binary(struct keyroute_bytes bytes)
+{
+  return (ProtobufCBinaryData){.len = bytes.len, .data = (uint8_t *)(uintptr_t)bytes.data};
+}
+
 /* What protobuf-c's free calls take, on top of a connection's allocator. mem is borrowed: it must
  * outlive the messages. */
 ProtobufCAllocator kr_proto_allocator(struct kr_mem *mem);

@@ -17,8 +17,9 @@ struct kr_rpc_request; /* one under way */
 struct kr_rpc_call {
   const char *method;
   struct keyroute_bytes param; /* encoded as the codec's protocol wants it */
-  uint32_t priority;
-  int64_t timeout_ms; /* for connecting, sending and the answer together */
+  struct keyroute_bytes cells; /* behind it; mostly none */
+  uint32_t priority;           /* 0 = what the server thinks fit */
+  int64_t timeout_ms;          /* for connecting, sending and the answer together */
 };
 
 /* One frame from a server: views into it. */
