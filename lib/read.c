@@ -120,3 +120,41 @@ void kr_read_copy(struct kr_read *out, void *room, const struct kr_read *read)
     }
   }
 }
+
+static size_t gets_size(const struct kr_gets *gets)
+{
+  size_t size = sizeof(*gets) + gets->region_count * sizeof(gets->regions[0]) +
+                gets->row_count * sizeof(gets->rows[0]);
+
+  for (size_t i = 0; i < gets->region_count; i++) {
+    size += gets->regions[i].name.len;
+  }
+  for (size_t i = 0; i < gets->row_count; i++) {
+    size += gets->rows[i].len;
+  }
+  return size;
+}
+
+struct kr_gets *kr_gets_copy(struct kr_mem *mem, const struct kr_gets *gets)
+{
+  struct kr_gets *out = kr_alloc(mem, gets_size(gets));
+
+  if (out == NULL) {
+    return NULL;
+  }
+  struct kr_get_region *regions = (struct kr_get_region *)(out + 1);
+  struct keyroute_bytes *rows = (struct keyroute_bytes *)(regions + gets->region_count);
+  uint8_t *to = (uint8_t *)(rows + gets->row_count);
+
+  *out = *gets;
+  out->regions = regions;
+  out->rows = rows;
+  for (size_t i = 0; i < gets->region_count; i++) {
+    regions[i] = gets->regions[i];
+    regions[i].name = copy(&to, gets->regions[i].name);
+  }
+  for (size_t i = 0; i < gets->row_count; i++) {
+    rows[i] = copy(&to, gets->rows[i]);
+  }
+  return out;
+}

@@ -2,6 +2,7 @@
 #define KR_READ_H
 
 #include "lib/error.h"
+#include "lib/mem.h"
 
 /* Reads of rows as they pass between those who ask for them and a transport. */
 
@@ -42,6 +43,9 @@ struct kr_gets {
   const struct keyroute_bytes *rows;
   size_t row_count; /* at least 1 */
 };
+
+/* A copy in one piece of memory, but for read, which stays the asker's. NULL = out of memory. */
+struct kr_gets *kr_gets_copy(struct kr_mem *mem, const struct kr_gets *gets);
 
 /* Memory that cells are in; released with kr_free. */
 struct kr_block {

@@ -1,9 +1,10 @@
 /*
- * The transport for HBase 0.96 and later: a scan becomes one request of HBase's protobuf RPC.
+ * The transport for HBase 0.96 and later: a scan, a get or a call becomes one request of HBase's
+ * protobuf RPC.
  *
  * Nothing is decided here. Connections, numbers and timeouts are rpc.c's, bytes of frames are
- * hbase_rpc.c's, what "Scan" carries is hbase_scan.c's; a further method (Get, Multi) is a further
- * file like the last and a further function here.
+ * hbase_rpc.c's, what "Scan", "Get" and "Multi" carry is hbase_scan.c's, hbase_get.c's and
+ * hbase_multi.c's. What any other method carries is its caller's.
  *
  *  1. A request is the transport's until its callback is about to run or it is cancelled.
  *  2. Rows live as long as the callback that gets them.
@@ -14,10 +15,10 @@
  */
 #include "lib/transport_hbase.h"
 
+#include "lib/hbase_get.h"
+#include "lib/hbase_multi.h"
 #include "lib/hbase_rpc.h"
 #include "lib/hbase_scan.h"
-
-#include <stdio.h>
 
 /* Above what users' tables get, so that a busy server still tells where its regions are.
  * Source: HBase HConstants.SYSTEMTABLE_QOS */
@@ -29,44 +30,96 @@ struct transport {
   struct kr_rpc *rpc;
 };
 
+static const struct kr_rows no_rows;
+
+/* A scan, a get, or any other method; cb is which. */
 struct kr_request {
   struct kr_mem *mem;
   struct kr_rpc_request *rpc;
-  uint32_t limit;
-  kr_scan_cb cb;
   void *arg;
+  union {
+    kr_scan_cb scan;
+    kr_get_cb get;
+    kr_reply_cb reply;
+  } cb;
+  uint32_t limit;       /* of a scan */
+  struct kr_gets *gets; /* of a get: what its answer is held against */
 };
 
-static const struct kr_rows no_rows;
+static void free_request(struct kr_request *request)
+{
+  kr_free(request->mem, request->gets);
+  kr_free(request->mem, request);
+}
+
+/* ---- Starting -------------------------------------------------------------------------------- */
+
+/* NULL = out of memory. */
+static struct kr_request *new_request(struct transport *transport, struct kr_buf *param, void *arg)
+{
+  struct kr_request *request = kr_calloc(transport->mem, sizeof(*request));
+
+  kr_buf_init(param, transport->mem);
+  if (request != NULL) {
+    request->mem = transport->mem;
+    request->arg = arg;
+  }
+  return request;
+}
+
+/* Send a request; param's memory goes. Returns it, or NULL when out of memory: it is gone then. */
+static struct kr_request *send_request(struct transport *transport, struct kr_request *request,
+                                       const char *host, int port, struct kr_rpc_call *call,
+                                       struct kr_buf *param, kr_rpc_cb answered)
+{
+  call->param = kr_buf_view(param);
+  if (!param->failed) {
+    request->rpc = kr_rpc_start(transport->rpc, host, port, call, answered, request);
+  }
+  kr_buf_clear(param);
+  if (request->rpc == NULL) {
+    free_request(request);
+    return NULL;
+  }
+  return request;
+}
+
+/* A good reply that could not be read. Returns whether its bytes could be believed all the same. */
+static bool note_unread(struct kr_failure *failure, const struct kr_rpc_reply *reply)
+{
+  kr_fail_name_server(failure, reply->server);
+  failure->sent = true;
+  return failure->code != KEYROUTE_E_PROTOCOL;
+}
+
+/* ---- Scan ------------------------------------------------------------------------------------ */
 
 /* Read the rows of a good reply and hand them on. Returns whether the reply could be believed. */
 static bool hand_on_rows(const struct kr_request *request, const struct kr_failure *none,
                          const struct kr_rpc_reply *reply)
 {
   struct kr_hbase_rows rows;
-  struct kr_failure trouble;
   struct kr_failure failure;
 
-  if (kr_hbase_scan_read(&rows, request->mem, reply, request->limit, &trouble) == 0) {
-    request->cb(request->arg, none, &rows.rows);
+  if (kr_hbase_scan_read(&rows, request->mem, reply, request->limit, &failure) == 0) {
+    request->cb.scan(request->arg, none, &rows.rows);
     kr_hbase_rows_clear(&rows, request->mem);
     return true;
   }
-  kr_fail(&failure, trouble.code, "server %s: %.*s", reply->server, 400, trouble.message);
-  snprintf(failure.server, sizeof(failure.server), "%s", reply->server);
-  request->cb(request->arg, &failure, &no_rows);
-  return failure.code != KEYROUTE_E_PROTOCOL;
+  bool believed = note_unread(&failure, reply);
+
+  request->cb.scan(request->arg, &failure, &no_rows);
+  return believed;
 }
 
 static bool scan_answered(void *arg, const struct kr_failure *failure,
                           const struct kr_rpc_reply *reply)
 {
-  struct kr_request *from = arg;
-  struct kr_request request = *from;
+  struct kr_request request = *(struct kr_request *)arg;
 
-  kr_free(request.mem, from);
+  free_request(arg);
   if (failure->code != 0) {
-    request.cb(request.arg, failure, &no_rows);
+    request.cb.scan(request.arg, failure, &no_rows);
     return true;
   }
   return hand_on_rows(&request, failure, reply);
@@ -77,34 +130,119 @@ static struct kr_request *transport_scan(struct kr_transport *base, const char *
                                          kr_scan_cb cb, void *arg)
 {
   struct transport *transport = (struct transport *)base;
-  struct kr_request *request = kr_calloc(transport->mem, sizeof(*request));
+  struct kr_rpc_call call = {
+      .method = "Scan", .priority = CATALOG_PRIORITY, .timeout_ms = timeout_ms};
   struct kr_buf param;
+  struct kr_request *request = new_request(transport, &param, arg);
 
   if (request == NULL) {
     return NULL;
   }
-  *request = (struct kr_request){transport->mem, NULL, scan->limit, cb, arg};
-  kr_buf_init(&param, transport->mem);
+  request->cb.scan = cb;
+  request->limit = scan->limit;
   kr_hbase_scan_write(&param, scan);
-  if (!param.failed) {
-    struct kr_rpc_call call = {"Scan", kr_buf_view(&param), CATALOG_PRIORITY, timeout_ms};
+  return send_request(transport, request, host, port, &call, &param, scan_answered);
+}
 
-    request->rpc = kr_rpc_start(transport->rpc, host, port, &call, scan_answered, request);
+/* ---- Get and Multi --------------------------------------------------------------------------- */
+
+/* Both name one region and row, or many: one row alone goes as a Get, which servers find easier. */
+static bool is_many(const struct kr_gets *gets)
+{
+  return gets->row_count > 1;
+}
+
+static bool get_answered(void *arg, const struct kr_failure *failure,
+                         const struct kr_rpc_reply *reply)
+{
+  struct kr_request *from = arg;
+  struct kr_request request = *from;
+  struct kr_hbase_got got;
+  struct kr_failure unread;
+  bool believed = true;
+  int error = failure->code;
+
+  if (error == 0) {
+    error = is_many(from->gets) ? kr_hbase_multi_read(&got, request.mem, reply, from->gets, &unread)
+                                : kr_hbase_get_read(&got, request.mem, reply, from->gets, &unread);
+    believed = error == 0 || note_unread(&unread, reply);
   }
-  kr_buf_clear(&param);
-  if (request->rpc == NULL) {
-    kr_free(transport->mem, request);
+  free_request(from);
+  if (error == 0) {
+    request.cb.get(request.arg, failure, &got.got);
+    kr_hbase_got_clear(&got);
+  } else {
+    request.cb.get(request.arg, failure->code != 0 ? failure : &unread, NULL);
+  }
+  return believed;
+}
+
+static struct kr_request *transport_get(struct kr_transport *base, const char *host, int port,
+                                        const struct kr_gets *gets, int64_t timeout_ms,
+                                        kr_get_cb cb, void *arg)
+{
+  struct transport *transport = (struct transport *)base;
+  struct kr_rpc_call call = {.method = is_many(gets) ? "Multi" : "Get", .timeout_ms = timeout_ms};
+  struct kr_buf param;
+  struct kr_request *request = new_request(transport, &param, arg);
+
+  if (request == NULL) {
     return NULL;
   }
-  return request;
+  request->cb.get = cb;
+  request->gets = kr_gets_copy(transport->mem, gets);
+  if (request->gets == NULL) {
+    free_request(request);
+    return NULL;
+  }
+  if (is_many(gets)) {
+    kr_hbase_multi_write(&param, gets);
+  } else {
+    kr_hbase_get_write(&param, gets);
+  }
+  return send_request(transport, request, host, port, &call, &param, get_answered);
 }
+
+/* ---- Any other method ------------------------------------------------------------------------ */
+
+static bool call_answered(void *arg, const struct kr_failure *failure,
+                          const struct kr_rpc_reply *reply)
+{
+  struct kr_request request = *(struct kr_request *)arg;
+  struct keyroute_bytes none = {NULL, 0};
+
+  free_request(arg);
+  request.cb.reply(request.arg, failure, reply != NULL ? reply->body : none,
+                   reply != NULL ? reply->cells : none);
+  return true;
+}
+
+static struct kr_request *transport_call(struct kr_transport *base, const char *host, int port,
+                                         const struct kr_method *method, int64_t timeout_ms,
+                                         kr_reply_cb cb, void *arg)
+{
+  struct transport *transport = (struct transport *)base;
+  struct kr_rpc_call call = {
+      .method = method->name, .cells = method->cells, .timeout_ms = timeout_ms};
+  struct kr_buf param;
+  struct kr_request *request = new_request(transport, &param, arg);
+
+  if (request == NULL) {
+    return NULL;
+  }
+  request->cb.reply = cb;
+  kr_hbase_write_region(&param, method->region);
+  kr_buf_bytes(&param, method->param);
+  return send_request(transport, request, host, port, &call, &param, call_answered);
+}
+
+/* ---- The end --------------------------------------------------------------------------------- */
 
 static void transport_cancel(struct kr_transport *base, struct kr_request *request)
 {
-  struct transport *transport = (struct transport *)base;
-
+  (void)base;
   kr_rpc_cancel(request->rpc);
-  kr_free(transport->mem, request);
+  free_request(request);
 }
 
 static void transport_shutdown(struct kr_transport *base)
@@ -124,6 +262,8 @@ static void transport_free(struct kr_transport *base)
 
 static const struct kr_transport_ops ops = {
     .scan = transport_scan,
+    .get = transport_get,
+    .call = transport_call,
     .cancel = transport_cancel,
     .shutdown = transport_shutdown,
     .free = transport_free,
