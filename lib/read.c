@@ -151,10 +151,10 @@ struct kr_gets *kr_gets_copy(struct kr_mem *mem, const struct kr_gets *gets)
   out->rows = rows;
   for (size_t i = 0; i < gets->region_count; i++) {
     regions[i] = gets->regions[i];
-    regions[i].name = copy(&to, gets->regions[i].name);
+    regions[i].name = kr_bytes_put(&to, gets->regions[i].name);
   }
   for (size_t i = 0; i < gets->row_count; i++) {
-    rows[i] = copy(&to, gets->rows[i]);
+    rows[i] = kr_bytes_put(&to, gets->rows[i]);
   }
   return out;
 }
