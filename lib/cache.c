@@ -215,6 +215,9 @@ struct keyroute_table *kr_table_ref(struct keyroute_table *table)
 
 void kr_table_release(struct keyroute_table *table)
 {
+  if (table == NULL) {
+    return;
+  }
   struct kr_cache *cache = table->cache;
 
   pthread_mutex_lock(&cache->tables_lock);

@@ -39,7 +39,8 @@ struct keyroute_table *kr_cache_find_table(struct kr_cache *cache, struct keyrou
 /* One more count for somebody who holds one. Any thread. */
 struct keyroute_table *kr_table_ref(struct keyroute_table *table);
 
-/* Give a count back. A table that nobody counts and that has no regions leaves the cache. */
+/* Give a count back; NULL is accepted. A table that nobody counts and that has no regions leaves
+ * the cache. */
 void kr_table_release(struct keyroute_table *table);
 
 struct keyroute_bytes kr_table_name(const struct keyroute_table *table);

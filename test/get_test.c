@@ -375,7 +375,6 @@ START_TEST(test_get__server_that_stays_away_is_unreachable)
 
   ck_assert_msg(error == KEYROUTE_E_UNREACHABLE || error == KEYROUTE_E_DEAD_SERVER, "%s: %s",
                 keyroute_errname(error), detail.message);
-  ck_assert(detail.deadline);
 }
 END_TEST
 

@@ -161,9 +161,8 @@ END_TEST
 static void read_all_pages(void)
 {
   static const char *const names[] = {
-      "libkeyroute",     "keyroute_open",  "keyroute_options", "keyroute_peek",
-      "keyroute_locate", "keyroute_bytes", "keyroute_report",  "keyroute_drain",
-      "keyroute_get",    "keyroute_call",
+      "libkeyroute",    "keyroute_open",   "keyroute_options", "keyroute_peek", "keyroute_locate",
+      "keyroute_bytes", "keyroute_report", "keyroute_drain",   "keyroute_get",  "keyroute_call",
   };
   size_t len = 0;
 

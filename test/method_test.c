@@ -164,7 +164,6 @@ static const char *const before_anything[] = {
     "org.apache.hadoop.hbase.RegionTooBusyException",
     "org.apache.hadoop.hbase.quotas.RpcThrottlingException",
     "org.apache.hadoop.hbase.ipc.ServerNotRunningYetException",
-    "org.apache.hadoop.hbase.regionserver.RegionServerStoppedException",
 };
 
 START_TEST(test_method__exception_before_anything_was_done_is_no_reason_to_give_up)
@@ -175,6 +174,18 @@ START_TEST(test_method__exception_before_anything_was_done_is_no_reason_to_give_
   ck_assert_uint_eq(executed(), 1);
   ck_assert_uint_eq(seen(), 2);
   ck_assert(!detail.maybe_applied);
+}
+END_TEST
+
+START_TEST(test_method__server_that_is_stopping_leaves_it_to_the_next)
+{
+  hop_world_warm(&world, "apple");
+  exception("org.apache.hadoop.hbase.regionserver.RegionServerStoppedException");
+  fake_server_place_region(world.cluster.server, world.servers[2], &world.low);
+
+  ck_assert_int_eq(once(), 0);
+  ck_assert_uint_eq(executed(), 0);
+  ck_assert_uint_eq(fake_server_executed(world.servers[2], "Mutate"), 1);
 }
 END_TEST
 
@@ -386,6 +397,7 @@ static Suite *suite(void)
   tcase_add_loop_test(tests,
                       test_method__exception_before_anything_was_done_is_no_reason_to_give_up, 0,
                       (int)(sizeof(before_anything) / sizeof(before_anything[0])));
+  tcase_add_test(tests, test_method__server_that_is_stopping_leaves_it_to_the_next);
   tcase_add_test(tests, test_method__region_that_moved_gets_it_at_its_new_place);
   tcase_add_test(tests, test_method__what_was_never_sent_may_be_sent_again);
   tcase_add_test(tests, test_method__what_the_server_refuses_for_good_was_not_applied);
