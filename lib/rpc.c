@@ -26,7 +26,10 @@
  *     to it, here while connecting and in the socket afterwards, is bounded. A request beyond fails
  *     from a timer of no length, as a local failure that speaks against nobody; one alone is sent
  *     whatever its length.
- *  8. While frames are being taken from a connection's buffer (`reading`) it is not freed.
+ *  8. A failure says whether its request was sent: handed to the socket, that is. What was not can't
+ *     have been done. A server that refuses a whole connection is believed to have done nothing as
+ *     long as it has answered nothing on it.
+ *  9. While frames are being taken from a connection's buffer (`reading`) it is not freed.
  *
  * A request is found by its number in a hash, which also keeps the order in which they were made. A
  * list searched from the oldest on was as good for scans, which are few and answered nearly in
@@ -70,7 +73,8 @@ struct conn {
   int64_t heard_us;  /* when the last byte came */
   size_t unsent_len; /* of its requests' frames, while it is not open */
   int port;
-  bool open; /* the hello has been sent */
+  bool open;     /* the hello has been sent */
+  bool answered; /* some request, at some time */
   bool retired;
   bool reading;
   char server[272];
@@ -86,6 +90,7 @@ struct kr_rpc_request {
   struct kr_buf unsent; /* the frame, while the connection is not open */
   int64_t timeout_ms;
   int64_t sent_us;
+  bool sent; /* it has been handed to the socket */
   uint32_t id;
   char method[32]; /* for messages */
 };
@@ -136,13 +141,16 @@ static void remove_request(struct kr_rpc_request *request)
   kr_free(mem, request);
 }
 
+/* Remove a request and tell its owner why, and whether it was sent. */
 static void fail_request(struct kr_rpc_request *request, const struct kr_failure *failure)
 {
+  struct kr_failure own = *failure;
   kr_rpc_cb cb = request->cb;
   void *arg = request->arg;
 
+  own.sent = request->sent;
   remove_request(request);
-  cb(arg, failure, NULL);
+  cb(arg, &own, NULL);
 }
 
 /* ---- The end of a connection ---------------------------------------------------------------- */
@@ -231,14 +239,17 @@ static void rest_conn(struct conn *conn)
 static void answer_request(struct conn *conn, struct kr_rpc_request *request,
                            struct kr_rpc_reply *reply)
 {
+  bool failed = reply->failure.code != 0;
   kr_rpc_cb cb = request->cb;
   void *arg = request->arg;
 
   remove_request(request);
-  if (reply->failure.code != 0) {
+  conn->answered = true;
+  if (failed) {
     kr_fail_name_server(&reply->failure, conn->server);
-    cb(arg, &reply->failure, NULL);
-  } else if (!cb(arg, &reply->failure, reply)) {
+    reply->failure.sent = true;
+  }
+  if (!cb(arg, &reply->failure, failed ? NULL : reply)) {
     conn->retired = true;
   }
   rest_conn(conn);
@@ -251,6 +262,7 @@ static void take_reply(struct conn *conn, struct kr_rpc_reply *reply)
 
   reply->server = conn->server;
   if (reply->for_all) {
+    reply->failure.refused = reply->failure.refused && !conn->answered;
     end_conn_with(conn, &reply->failure);
   } else if (request != NULL) {
     answer_request(conn, request, reply);
@@ -331,6 +343,7 @@ static int send_request(struct kr_rpc_request *request, struct kr_buf *frame)
 
   if (error == 0) {
     conn->unsent_len -= len;
+    request->sent = true;
     request->sent_us = kr_clock_us();
     kr_stats_add(conn->rpc->stats, KR_COUNT_RPCS, 1);
   }
@@ -436,6 +449,7 @@ static void request_timed_out(void *arg)
   kr_fail(&failure, KEYROUTE_E_TIMEOUT, "no answer to %s within %lld ms%s", request->method,
           (long long)request->timeout_ms, open ? "" : ", still connecting");
   kr_fail_name_server(&failure, conn->server);
+  failure.sent = request->sent;
   if (open && conn->heard_us <= request->sent_us && kr_clock_us() - conn->heard_us >= SILENT_US) {
     conn->retired = true;
   }

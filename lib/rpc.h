@@ -51,9 +51,10 @@ struct kr_rpc_codec {
                struct kr_failure *failure);
 };
 
-/* The answer: failure->code is 0 and reply is valid for the call, or reply is NULL. Never called
- * inside kr_rpc_start; the request is gone. It may start and cancel requests. Returns whether the
- * reply could be believed: a connection that sent nonsense takes no further requests. */
+/* The answer: failure->code is 0 and reply is valid for the call, or reply is NULL. A failure says
+ * whether the request was sent. Never called inside kr_rpc_start; the request is gone. It may start
+ * and cancel requests. Returns whether the reply could be believed: a connection that sent nonsense
+ * takes no further requests. */
 typedef bool (*kr_rpc_cb)(void *arg, const struct kr_failure *failure,
                           const struct kr_rpc_reply *reply);
 
