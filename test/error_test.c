@@ -88,6 +88,28 @@ START_TEST(test_error__failure_starts_clean_and_is_cut_to_fit)
 }
 END_TEST
 
+START_TEST(test_error__server_is_named_in_front_and_the_rest_is_cut)
+{
+  struct kr_failure failure;
+  char long_text[1000], long_name[1000];
+
+  kr_fail(&failure, KEYROUTE_E_TIMEOUT, "no answer");
+  kr_fail_name_server(&failure, "h:1");
+  ck_assert_str_eq(failure.server, "h:1");
+  ck_assert_str_eq(failure.message, "server h:1: no answer");
+  ck_assert_int_eq(failure.code, KEYROUTE_E_TIMEOUT);
+
+  memset(long_text, 'x', sizeof(long_text));
+  long_text[sizeof(long_text) - 1] = '\0';
+  memset(long_name, 'h', sizeof(long_name));
+  long_name[sizeof(long_name) - 1] = '\0';
+  kr_fail(&failure, KEYROUTE_E_TIMEOUT, "%s", long_text);
+  kr_fail_name_server(&failure, long_name);
+  ck_assert_uint_eq(strlen(failure.server), sizeof(failure.server) - 1);
+  ck_assert_uint_eq(strlen(failure.message), sizeof(failure.message) - 1);
+}
+END_TEST
+
 START_TEST(test_error__detail_may_be_null)
 {
   struct keyroute_detail detail = KEYROUTE_DETAIL_INIT;
@@ -113,6 +135,7 @@ static Suite *suite(void)
   tcase_add_test(tests, test_error__fatal_ones_are_not_tried_again);
   tcase_add_test(tests, test_error__success_and_unknown_codes_have_texts);
   tcase_add_test(tests, test_error__failure_starts_clean_and_is_cut_to_fit);
+  tcase_add_test(tests, test_error__server_is_named_in_front_and_the_rest_is_cut);
   tcase_add_test(tests, test_error__detail_may_be_null);
   suite_add_tcase(made, tests);
   return made;
