@@ -14,7 +14,8 @@
  *     which is of use to multi-requests only.
  *  4. The parts of a reply must fill its frame exactly. A reply with an exception has no result;
  *     what stands behind its header is not looked at.
- *  5. Lengths are Java's ints: zero and negative ones are refused like those over the limit.
+ *  5. Lengths are Java's ints: zero and negative ones are refused. What is
+ *     too long is rpc.c's to say.
  *
  * Threads: any; the machine that uses it (rpc.c) runs on the loop.
  * Source: RPC.proto, HBase ipc.RpcConnection, ipc.IPCUtil, ipc.ServerRpcConnection
@@ -25,9 +26,12 @@
 #include "lib/proto_alloc.h"
 
 #define LENGTH_SIZE 4
+#define VARINT_MAX 10
 #define AUTH_SIMPLE 0x50
 #define CELL_CODEC "org.apache.hadoop.hbase.codec.KeyValueCodec"
 #define SERVICE "ClientService"
+
+#define UNREADABLE "a reply with an unreadable header"
 
 /* Field 1, of a length and bytes. */
 #define REGION_TAG (1 << 3 | 2)
@@ -139,8 +143,7 @@ static void write_request(struct kr_buf *out, uint32_t id, const struct kr_rpc_c
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-static int find_frame(size_t *len, struct keyroute_bytes in, size_t max_frame_len,
-                      struct kr_failure *failure)
+static int find_frame(size_t *len, struct keyroute_bytes in, struct kr_failure *failure)
 {
   struct kr_reader reader = kr_reader(in);
   int32_t frame_len = (int32_t)kr_read_u32(&reader);
@@ -151,11 +154,6 @@ static int find_frame(size_t *len, struct keyroute_bytes in, size_t max_frame_le
   }
   if (frame_len <= 0) {
     kr_fail(failure, KEYROUTE_E_PROTOCOL, "a reply of %ld bytes", (long)frame_len);
-    return KEYROUTE_E_PROTOCOL;
-  }
-  if ((uint64_t)frame_len > max_frame_len) {
-    kr_fail(failure, KEYROUTE_E_PROTOCOL, "a reply of %ld bytes, over the limit of %zu",
-            (long)frame_len, max_frame_len);
     return KEYROUTE_E_PROTOCOL;
   }
   *len = LENGTH_SIZE + (size_t)frame_len;
@@ -174,6 +172,90 @@ static void take_exception(struct kr_rpc_reply *out, const Kr__Pb__ExceptionResp
   kr_exception_map(&out->failure, &exception);
 }
 
+/* Read a header's fields into out. Returns NULL, or what cannot be believed. */
+static const char *take_header(struct kr_rpc_reply *out, const Kr__Pb__ResponseHeader *header)
+{
+  if (!header->has_call_id) {
+    return "a reply without a call id";
+  }
+  out->id = header->call_id;
+  out->for_all = header->call_id == NO_CALL;
+  if (header->exception != NULL) {
+    take_exception(out, header->exception);
+  } else if (out->for_all) {
+    return "a reply to no call, without an exception";
+  }
+  return NULL;
+}
+
+/* Where a frame's header ends, and how long it says the cell block to be. */
+struct head {
+  size_t len; /* with the frame's length in front; 0 = the header is not whole */
+  uint32_t cells_len;
+};
+
+static int fail_head(struct kr_failure *failure, const char *trouble)
+{
+  kr_fail(failure, KEYROUTE_E_PROTOCOL, "%s", trouble);
+  return KEYROUTE_E_PROTOCOL;
+}
+
+static int unpack_header(struct kr_rpc_reply *out, struct head *head, struct kr_mem *mem,
+                         struct keyroute_bytes bytes, struct kr_failure *failure)
+{
+  ProtobufCAllocator allocator = kr_proto_allocator(mem);
+  bool is_short;
+  Kr__Pb__ResponseHeader *header =
+      kr_proto_unpack(&kr__pb__response_header__descriptor, mem, bytes, &is_short);
+
+  if (is_short) {
+    kr_fail(failure, KEYROUTE_E_NO_MEMORY, "a reply: out of memory");
+    return KEYROUTE_E_NO_MEMORY;
+  }
+  if (header == NULL) {
+    return fail_head(failure, UNREADABLE);
+  }
+  const Kr__Pb__CellBlockMeta *meta = header->cell_block_meta;
+  const char *trouble = take_header(out, header);
+
+  head->cells_len = meta != NULL && meta->has_length ? meta->length : 0;
+  kr__pb__response_header__free_unpacked(header, &allocator);
+  return trouble == NULL ? 0 : fail_head(failure, trouble);
+}
+
+static int take_head(struct kr_rpc_reply *out, struct head *head, struct kr_mem *mem,
+                     struct keyroute_bytes in, struct kr_failure *failure)
+{
+  static const struct kr_rpc_reply nothing;
+  struct kr_reader reader = kr_reader(in);
+
+  *out = nothing;
+  *head = (struct head){0, 0};
+  kr_read_u32(&reader);
+  uint64_t header_len = kr_read_varint(&reader);
+
+  if (reader.bad && in.len >= LENGTH_SIZE + VARINT_MAX) {
+    return fail_head(failure, UNREADABLE); /* more bytes would not help */
+  }
+  struct keyroute_bytes bytes = kr_read_bytes(&reader, header_len);
+
+  if (reader.bad) {
+    return 0;
+  }
+  head->len = in.len - kr_reader_left(&reader);
+  return unpack_header(out, head, mem, bytes, failure);
+}
+
+static int read_head(struct kr_rpc_reply *out, size_t *len, struct kr_mem *mem,
+                     struct keyroute_bytes in, struct kr_failure *failure)
+{
+  struct head head;
+  int error = take_head(out, &head, mem, in, failure);
+
+  *len = head.len;
+  return error;
+}
+
 /* Split what stands behind the header into result and cell block. */
 static bool take_parts(struct kr_rpc_reply *out, struct kr_reader *reader, uint32_t cells_len)
 {
@@ -182,58 +264,22 @@ static bool take_parts(struct kr_rpc_reply *out, struct kr_reader *reader, uint3
   return !reader->bad && kr_reader_left(reader) == 0;
 }
 
-/* Read a header's fields into out. Returns NULL, or what cannot be believed. */
-static const char *take_header(struct kr_rpc_reply *out, struct kr_reader *reader,
-                               const Kr__Pb__ResponseHeader *header)
-{
-  const Kr__Pb__CellBlockMeta *meta = header->cell_block_meta;
-
-  if (!header->has_call_id) {
-    return "a reply without a call id";
-  }
-  out->id = header->call_id;
-  out->for_all = header->call_id == NO_CALL;
-  if (header->exception != NULL) {
-    take_exception(out, header->exception);
-    return NULL;
-  }
-  if (out->for_all) {
-    return "a reply to no call, without an exception";
-  }
-  if (!take_parts(out, reader, meta != NULL && meta->has_length ? meta->length : 0)) {
-    return "a reply whose parts do not fill its frame";
-  }
-  return NULL;
-}
-
 static int read_reply(struct kr_rpc_reply *out, struct kr_mem *mem, struct keyroute_bytes frame,
                       struct kr_failure *failure)
 {
-  static const struct kr_rpc_reply nothing;
-  ProtobufCAllocator allocator = kr_proto_allocator(mem);
   struct kr_reader reader = kr_reader(frame);
-  const char *trouble = "a reply with an unreadable header";
-  Kr__Pb__ResponseHeader *header = NULL;
-  bool is_short = false;
+  struct head head;
+  int error = take_head(out, &head, mem, frame, failure);
 
-  *out = nothing;
-  kr_read_u32(&reader);
-  struct keyroute_bytes bytes = kr_read_bytes(&reader, kr_read_varint(&reader));
-
-  if (!reader.bad) {
-    header = kr_proto_unpack(&kr__pb__response_header__descriptor, mem, bytes, &is_short);
+  if (error != 0) {
+    return error;
   }
-  if (is_short) {
-    kr_fail(failure, KEYROUTE_E_NO_MEMORY, "a reply: out of memory");
-    return KEYROUTE_E_NO_MEMORY;
+  if (head.len == 0) {
+    return fail_head(failure, UNREADABLE);
   }
-  if (header != NULL) {
-    trouble = take_header(out, &reader, header);
-    kr__pb__response_header__free_unpacked(header, &allocator);
-  }
-  if (trouble != NULL) {
-    kr_fail(failure, KEYROUTE_E_PROTOCOL, "%s", trouble);
-    return KEYROUTE_E_PROTOCOL;
+  kr_read_bytes(&reader, head.len);
+  if (out->failure.code == 0 && !take_parts(out, &reader, head.cells_len)) {
+    return fail_head(failure, "a reply whose parts do not fill its frame");
   }
   return 0;
 }
@@ -242,5 +288,6 @@ const struct kr_rpc_codec kr_hbase_codec = {
     .hello = write_hello,
     .request = write_request,
     .frame = find_frame,
+    .head = read_head,
     .reply = read_reply,
 };

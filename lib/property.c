@@ -330,7 +330,9 @@ static const struct kr_property properties[KR_PROPERTY_COUNT] = {
          .min = 65536,
          .max = 1073741824,
          .fallback = "67108864",
-         .reason = "A longer reply is not believed: a scan of the catalog answers some kilobytes."},
+         .reason =
+             "A longer reply is not kept: a read of rows is TOO_LARGE, and a scan of the catalog, "
+             "which answers some kilobytes, is not believed."},
     [KR_PROPERTY_PENDING_MAX] =
         {.name = "keyroute.max.pending",
          .unit = "calls",

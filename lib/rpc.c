@@ -21,7 +21,9 @@
  *  5. A connection with requests is never idle; one that is still connecting isn't either, and is
  *     ended by the connect timeout.
  *  6. What a frame claims to hold allocates nothing: the buffer grows with the bytes that have
- *     come. It holds at most one frame of max_frame_len and one read.
+ *     come. It holds at most one frame of max_frame_len and one read. Of a longer frame no more
+ *     than the header is kept, which says whose it is: that request fails with TOO_LARGE, the rest
+ *     is skipped, and all others go on. The connection ends only if the header can't be read.
  *  7. A server that takes in less than it is asked must not fill the memory: what waits to be sent
  *     to it, here while connecting and in the socket afterwards, is bounded. A request beyond fails
  *     from a timer of no length, as a local failure that speaks against nobody; one alone is sent
@@ -71,6 +73,7 @@ struct conn {
   struct kr_buf in;
   uint32_t next_id;
   int64_t heard_us;  /* when the last byte came */
+  size_t skip_len;   /* what is still to come of a frame that is not kept */
   size_t unsent_len; /* of its requests' frames, while it is not open */
   int port;
   bool open;     /* the hello has been sent */
@@ -273,8 +276,64 @@ static void take_reply(struct conn *conn, struct kr_rpc_reply *reply)
   }
 }
 
-/* Take the frame at the head of `in`. Returns its length, 0 if it is not whole yet or the
- * connection has ended. */
+/* ---- Frames that are too long (invariant 6) ---- */
+
+/* What its head says of a frame that is too long. The reply's failure is its exception, or that it
+ * is too long. *len is 0 as long as more bytes are needed for that. Errors: PROTOCOL, NO_MEMORY. */
+static int read_long_head(struct kr_rpc_reply *reply, size_t *len, struct conn *conn,
+                          struct keyroute_bytes in, struct kr_failure *failure)
+{
+  const struct kr_rpc *rpc = conn->rpc;
+  int error = rpc->codec->head(reply, len, rpc->mem, in, failure);
+
+  if (error == 0 && *len == 0 && in.len >= rpc->settings->max_frame_len) {
+    error = KEYROUTE_E_PROTOCOL;
+    kr_fail(failure, error, "its header alone is too long");
+  }
+  return error;
+}
+
+/* Take as much of a long frame as has come. Returns as take_frame. */
+static size_t take_long_frame(struct conn *conn, struct keyroute_bytes in, size_t len)
+{
+  size_t max_len = conn->rpc->settings->max_frame_len;
+  struct kr_rpc_reply reply;
+  struct kr_failure failure, trouble;
+  size_t taken = len < in.len ? len : in.len;
+  size_t head_len;
+
+  if (read_long_head(&reply, &head_len, conn, kr_bytes(in.data, taken), &trouble) != 0) {
+    kr_fail(&failure, trouble.code, "a reply of %zu bytes, over the limit of %zu: %.*s", len,
+            max_len, 200, trouble.message);
+    end_conn_with(conn, &failure);
+    return 0;
+  }
+  if (head_len == 0) {
+    return 0;
+  }
+  if (reply.failure.code == 0) {
+    kr_fail(&reply.failure, KEYROUTE_E_TOO_LARGE,
+            "an answer of %zu bytes, over the limit of %zu (keyroute.frame.max.bytes)", len,
+            max_len);
+  }
+  conn->skip_len = len - taken;
+  take_reply(conn, &reply);
+  return taken;
+}
+
+/* Move over what is left of a long frame. Returns what stands behind it. */
+static struct keyroute_bytes skip(struct conn *conn, struct keyroute_bytes bytes)
+{
+  size_t len = conn->skip_len < bytes.len ? conn->skip_len : bytes.len;
+
+  conn->skip_len -= len;
+  return kr_bytes((const uint8_t *)bytes.data + len, bytes.len - len);
+}
+
+/* ---- Frames ---- */
+
+/* Take the frame at the head of `in`. Returns how much of `in` is done with: 0 if the frame is not
+ * whole yet or the connection has ended. */
 static size_t take_frame(struct conn *conn, struct keyroute_bytes in)
 {
   const struct kr_rpc *rpc = conn->rpc;
@@ -282,9 +341,12 @@ static size_t take_frame(struct conn *conn, struct keyroute_bytes in)
   struct kr_failure failure;
   size_t len = 0;
 
-  if (rpc->codec->frame(&len, in, rpc->settings->max_frame_len, &failure) != 0) {
+  if (rpc->codec->frame(&len, in, &failure) != 0) {
     end_conn_with(conn, &failure);
     return 0;
+  }
+  if (len > rpc->settings->max_frame_len) {
+    return take_long_frame(conn, in, len);
   }
   if (len == 0 || len > in.len) {
     return 0;
@@ -320,6 +382,10 @@ static void conn_received(void *arg, struct keyroute_bytes bytes)
   struct conn *conn = arg;
 
   conn->heard_us = kr_clock_us();
+  bytes = skip(conn, bytes);
+  if (bytes.len == 0) {
+    return;
+  }
   kr_buf_bytes(&conn->in, bytes);
   if (conn->in.failed) {
     end_conn_no_memory(conn);

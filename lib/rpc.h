@@ -41,10 +41,14 @@ struct kr_rpc_codec {
   /* The frame of one request. */
   void (*request)(struct kr_buf *out, uint32_t id, const struct kr_rpc_call *call);
 
-  /* How long the frame at the head of `in` is; *len is 0 as long as that can't be told. A length
-   * over max_frame_len fails before anything is made room for. Errors: PROTOCOL. */
-  int (*frame)(size_t *len, struct keyroute_bytes in, size_t max_frame_len,
-               struct kr_failure *failure);
+  /* How long the frame at the head of `in` is; *len is 0 as long as that can't be told.
+   * Errors: PROTOCOL. */
+  int (*frame)(size_t *len, struct keyroute_bytes in, struct kr_failure *failure);
+
+  /* Of a frame that will not be kept: whose it is, and its exception if it is one, by its header at
+   * the head of `in`. *len is the header's, 0 as long as it is not whole. Errors: as of reply. */
+  int (*head)(struct kr_rpc_reply *out, size_t *len, struct kr_mem *mem, struct keyroute_bytes in,
+              struct kr_failure *failure);
 
   /* Take one whole frame apart. Errors: PROTOCOL, NO_MEMORY. */
   int (*reply)(struct kr_rpc_reply *out, struct kr_mem *mem, struct keyroute_bytes frame,

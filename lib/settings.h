@@ -24,7 +24,7 @@ struct kr_settings {
   int64_t connect_timeout_ms;
   int64_t rpc_timeout_ms;     /* of one request */
   int64_t connection_idle_ms; /* close a server's connection after so long without a call */
-  size_t max_frame_len;       /* bytes; a longer reply is PROTOCOL */
+  size_t max_frame_len;       /* bytes; a longer reply is TOO_LARGE */
   size_t max_queue_len;       /* bytes that wait to be sent to one server */
 
   /* Where callbacks run: on the loop if neither is set. */

@@ -10,6 +10,8 @@
  *  2. Rows live as long as the callback that gets them.
  *  3. A reply that cannot be read fails its own request only, since its frame was sound; but the
  *     connection takes no further requests, so that the next try gets a new one.
+ *  4. An answer too large to be kept is such a reply to a scan, which asks for a few rows of some
+ *     kilobytes: nonsense, and worth another try, where for a read it is what the reader asked for.
  *
  * Threads: the loop.
  */
@@ -118,11 +120,18 @@ static bool scan_answered(void *arg, const struct kr_failure *failure,
   struct kr_request request = *(struct kr_request *)arg;
 
   free_request(arg);
-  if (failure->code != 0) {
-    request.cb.scan(request.arg, failure, &no_rows);
-    return true;
+  if (failure->code == 0) {
+    return hand_on_rows(&request, failure, reply);
   }
-  return hand_on_rows(&request, failure, reply);
+  struct kr_failure own = *failure;
+  bool believed = failure->code != KEYROUTE_E_TOO_LARGE;
+
+  if (!believed) {
+    own.code = KEYROUTE_E_PROTOCOL;
+    own.kind = keyroute_error_kind(own.code);
+  }
+  request.cb.scan(request.arg, &own, &no_rows);
+  return believed;
 }
 
 static struct kr_request *transport_scan(struct kr_transport *base, const char *host, int port,

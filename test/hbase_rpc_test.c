@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_FRAME (1 << 20)
-
 /* Row "r", family "f", qualifier "q", time 1, PUT, value "val". */
 static const uint8_t cell[] = {0, 0,   0,   26, 0, 0, 0, 15, 0, 0, 0, 3, 0,   1,   'r',
                                1, 'f', 'q', 0,  0, 0, 0, 0,  0, 0, 1, 4, 'v', 'a', 'l'};
@@ -73,8 +71,7 @@ static int read_all(const uint8_t *data, size_t len, size_t *rows)
   size_t frame_len;
 
   memcpy(copy, data, len);
-  int error =
-      kr_hbase_codec.frame(&frame_len, (struct keyroute_bytes){copy, len}, MAX_FRAME, &failure);
+  int error = kr_hbase_codec.frame(&frame_len, (struct keyroute_bytes){copy, len}, &failure);
 
   if (error == 0 && (frame_len == 0 || frame_len > len)) {
     error = 1; /* not whole yet */
@@ -141,7 +138,7 @@ END_TEST
 
 START_TEST(test_hbase_rpc__lengths_out_of_range_are_refused)
 {
-  static const uint32_t lengths[] = {0, 0xffffffff, 0x80000000, 0x7fffffff, MAX_FRAME + 1};
+  static const uint32_t lengths[] = {0, 0xffffffff, 0x80000000};
 
   for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
     uint8_t head[4];
@@ -151,9 +148,8 @@ START_TEST(test_hbase_rpc__lengths_out_of_range_are_refused)
     for (unsigned k = 0; k < 4; k++) {
       head[k] = (uint8_t)(lengths[i] >> (24 - 8 * k));
     }
-    ck_assert_int_eq(
-        kr_hbase_codec.frame(&len, (struct keyroute_bytes){head, 4}, MAX_FRAME, &failure),
-        KEYROUTE_E_PROTOCOL);
+    ck_assert_int_eq(kr_hbase_codec.frame(&len, (struct keyroute_bytes){head, 4}, &failure),
+                     KEYROUTE_E_PROTOCOL);
   }
 }
 END_TEST
@@ -174,6 +170,70 @@ START_TEST(test_hbase_rpc__reply_about_the_connection_needs_an_exception)
 
   ck_assert_int_eq(read_all(buf.data, buf.len, &rows), KEYROUTE_E_PROTOCOL);
   kr_buf_clear(&buf);
+}
+END_TEST
+
+START_TEST(test_hbase_rpc__header_is_read_before_the_frame_is_whole)
+{
+  struct kr_rpc_reply reply;
+  struct kr_failure failure;
+  struct kr_buf buf;
+  size_t head_len, whole = 0;
+
+  kr_buf_init(&buf, mem);
+  write_reply(&buf, 3);
+
+  for (size_t len = 4; len < buf.len; len++) {
+    ck_assert_int_eq(kr_hbase_codec.head(&reply, &head_len, mem,
+                                         (struct keyroute_bytes){buf.data, len}, &failure),
+                     0);
+    ck_assert(head_len == whole || whole == 0);
+    whole = head_len;
+    ck_assert(whole == 0 || reply.id == 7);
+    ck_assert_int_eq(reply.failure.code, 0);
+  }
+  ck_assert_uint_gt(whole, 4);
+  kr_buf_clear(&buf);
+}
+END_TEST
+
+START_TEST(test_hbase_rpc__request_carries_region_message_and_cell_block)
+{
+  struct kr_buf param, frame;
+
+  kr_buf_init(&param, mem);
+  kr_buf_init(&frame, mem);
+  kr_hbase_write_region(&param, keyroute_string("t,,1.01."));
+  kr_buf_bytes(&param, (struct keyroute_bytes){"\x12\x00", 2}); /* field 2, an empty message */
+  const struct kr_rpc_call call = {.method = "Mutate",
+                                   .param = kr_buf_view(&param),
+                                   .cells = {cell, sizeof(cell)},
+                                   .timeout_ms = 5};
+
+  kr_hbase_codec.request(&frame, 7, &call);
+  struct kr_reader reader = kr_reader(kr_buf_view(&frame));
+
+  ck_assert_uint_eq(kr_read_u32(&reader), frame.len - 4);
+  size_t header_len = kr_read_varint(&reader);
+  Kr__Pb__RequestHeader *header = kr__pb__request_header__unpack(NULL, header_len, reader.at);
+
+  kr_read_bytes(&reader, header_len);
+  size_t request_len = kr_read_varint(&reader);
+  Kr__Pb__GetRequest *request = kr__pb__get_request__unpack(NULL, request_len, reader.at);
+
+  kr_read_bytes(&reader, request_len);
+  ck_assert_str_eq(header->method_name, "Mutate");
+  ck_assert_uint_eq(header->cell_block_meta->length, sizeof(cell));
+  ck_assert(!header->has_priority);
+  ck_assert_uint_eq(request->region->value.len, 8);
+  ck_assert_int_eq(memcmp(request->region->value.data, "t,,1.01.", 8), 0);
+  ck_assert_ptr_nonnull(request->get);
+  ck_assert_uint_eq(kr_reader_left(&reader), sizeof(cell));
+  ck_assert_int_eq(memcmp(reader.at, cell, sizeof(cell)), 0);
+  kr__pb__request_header__free_unpacked(header, NULL);
+  kr__pb__get_request__free_unpacked(request, NULL);
+  kr_buf_clear(&param);
+  kr_buf_clear(&frame);
 }
 END_TEST
 
@@ -213,6 +273,8 @@ int main(void)
   tcase_add_test(tcase, test_hbase_rpc__frame_shorter_than_its_parts_is_refused);
   tcase_add_test(tcase, test_hbase_rpc__lengths_out_of_range_are_refused);
   tcase_add_test(tcase, test_hbase_rpc__reply_about_the_connection_needs_an_exception);
+  tcase_add_test(tcase, test_hbase_rpc__header_is_read_before_the_frame_is_whole);
+  tcase_add_test(tcase, test_hbase_rpc__request_carries_region_message_and_cell_block);
   tcase_add_test(tcase, test_hbase_rpc__spoilt_replies_do_no_harm);
 
   return run_suite(suite);

@@ -1,5 +1,5 @@
 /* Requests over one connection by the hand of a peer, without threads or a network: what a failure
- * says of whether the request was sent, and many at once. */
+ * says of whether the request was sent, answers that are too long to be kept, and many at once. */
 #include "lib/rpc.h"
 
 #include "lib/bytes.h"
@@ -196,6 +196,12 @@ static void expect_good(const struct asked *asked, size_t body_len)
   ck_assert_uint_eq(asked->body_len, body_len);
 }
 
+static void expect_says(const struct asked *asked, const char *what)
+{
+  ck_assert_msg(strstr(asked->failure.message, what) != NULL, "\"%s\" does not say \"%s\"",
+                asked->failure.message, what);
+}
+
 /* ---- Was it sent? ---------------------------------------------------------------------------- */
 
 START_TEST(test_rpc__request_without_a_connection_was_not_sent)
@@ -296,6 +302,182 @@ START_TEST(test_rpc__refused_connection_has_done_nothing_unless_it_answered)
 }
 END_TEST
 
+/* ---- Answers that are too long --------------------------------------------------------------- */
+
+START_TEST(test_rpc__long_answer_fails_its_request_and_no_other)
+{
+  struct asked asked[3];
+
+  for (size_t i = 0; i < 3; i++) {
+    ask(&asked[i]);
+  }
+  accept_it();
+  send_reply(1, NULL, 100000);
+  send_reply(2, NULL, 20);
+  send_reply(0, NULL, FRAME_MAX - 20);
+
+  expect_failed(&asked[1], KEYROUTE_E_TOO_LARGE, true);
+  ck_assert_int_eq(asked[1].failure.kind, KEYROUTE_KIND_FATAL);
+  ck_assert(!asked[1].failure.refused);
+  ck_assert_str_eq(asked[1].failure.message,
+                   "server rs1:16020: an answer of 100010 bytes, over the limit of 1000 "
+                   "(keyroute.frame.max.bytes)");
+  expect_good(&asked[2], 20);
+  expect_good(&asked[0], FRAME_MAX - 20);
+  ck_assert_uint_eq(connects, 1);
+}
+END_TEST
+
+START_TEST(test_rpc__long_answer_fails_at_its_header_and_is_not_kept)
+{
+  struct asked large, next;
+  struct kr_buf out;
+
+  ask(&large);
+  ask(&next);
+  accept_it();
+  kr_buf_init(&out, other_mem);
+  write_reply(&out, 0, NULL, 50 * FRAME_MAX);
+  send_bytes(out.data, 6);
+  ck_assert_uint_eq(large.answers, 0);
+  send_bytes(out.data + 6, 1);
+  expect_failed(&large, KEYROUTE_E_TOO_LARGE, true);
+  mem_fail(1);
+  for (size_t at = 7; at < out.len; at += FRAME_MAX) {
+    send_bytes(out.data + at, out.len - at < FRAME_MAX ? out.len - at : FRAME_MAX);
+  }
+
+  ck_assert(!mem_has_failed());
+  mem_fail(0);
+  kr_buf_clear(&out);
+  send_reply(1, NULL, 5);
+  expect_good(&next, 5);
+}
+END_TEST
+
+/* Long and short ones in turn, cut into pieces of each size. */
+START_TEST(test_rpc__long_answers_in_pieces_are_told_apart)
+{
+  struct asked asked[6];
+  struct kr_buf out;
+
+  kr_buf_init(&out, other_mem);
+  for (uint32_t i = 0; i < 6; i++) {
+    ask(&asked[i]);
+    write_reply(&out, i, NULL, i % 2 == 0 ? FRAME_MAX + 20 * i : i);
+  }
+  accept_it();
+  for (size_t at = 0; at < out.len; at += (size_t)_i) {
+    send_bytes(out.data + at, out.len - at < (size_t)_i ? out.len - at : (size_t)_i);
+  }
+
+  for (size_t i = 0; i < 6; i++) {
+    if (i % 2 == 0) {
+      expect_failed(&asked[i], KEYROUTE_E_TOO_LARGE, true);
+    } else {
+      expect_good(&asked[i], i);
+    }
+  }
+  kr_buf_clear(&out);
+}
+END_TEST
+
+START_TEST(test_rpc__late_long_answer_is_skipped)
+{
+  struct asked gone, good;
+
+  ask(&gone);
+  ask(&good);
+  accept_it();
+  kr_rpc_cancel(gone.request);
+  send_reply(0, NULL, 5 * FRAME_MAX);
+  send_reply(1, NULL, 5);
+
+  expect_good(&good, 5);
+  ck_assert_uint_eq(gone.answers, 0);
+}
+END_TEST
+
+START_TEST(test_rpc__long_exception_is_one_all_the_same)
+{
+  struct asked asked;
+
+  ask(&asked);
+  accept_it();
+  send_reply(0, BUSY, 2 * FRAME_MAX);
+
+  expect_failed(&asked, KEYROUTE_E_OVERLOADED, true);
+  ck_assert_ptr_nonnull(made);
+}
+END_TEST
+
+START_TEST(test_rpc__connection_whose_long_answer_is_doubted_takes_no_more)
+{
+  struct asked large, other, next;
+
+  ask(&large);
+  ask(&other);
+  large.doubted = true;
+  accept_it();
+  send_reply(0, NULL, 2 * FRAME_MAX);
+  send_reply(1, NULL, 5);
+  ask(&next);
+
+  expect_good(&other, 5);
+  ck_assert_uint_eq(connects, 2);
+  kr_rpc_cancel(next.request);
+}
+END_TEST
+
+/* Bytes that end the connection with a PROTOCOL that says why. */
+static void expect_broken(const uint8_t *data, size_t len, const char *why)
+{
+  struct asked asked;
+  unsigned before = connects;
+
+  ask(&asked);
+  accept_it();
+  send_bytes(data, len);
+
+  expect_failed(&asked, KEYROUTE_E_PROTOCOL, true);
+  expect_says(&asked, why);
+  ck_assert_ptr_null(made);
+  ck_assert_uint_eq(connects, before + 1);
+}
+
+START_TEST(test_rpc__long_answer_of_nobody_breaks_the_connection)
+{
+  static const uint8_t unknown_id[] = {0, 1, 0, 0, 2, 0x08, 9};
+  static const uint8_t no_id[] = {0, 1, 0, 0, 0};
+  static const uint8_t for_all[] = {0, 1, 0, 0, 6, 0x08, 0xff, 0xff, 0xff, 0xff, 0x0f};
+  static const uint8_t no_message[] = {0, 1, 0, 0, 2, 0x0a, 0x7f};
+  static const uint8_t no_varint[] = {0,    1,    0,    0,    0xff, 0xff, 0xff,
+                                      0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+
+  expect_broken(unknown_id, sizeof(unknown_id), "call 9, which was never made");
+  expect_broken(no_id, sizeof(no_id), "over the limit of 1000: a reply without a call id");
+  expect_broken(for_all, sizeof(for_all), "without an exception");
+  expect_broken(no_message, sizeof(no_message), "unreadable header");
+  expect_broken(no_varint, sizeof(no_varint), "unreadable header");
+}
+END_TEST
+
+START_TEST(test_rpc__header_that_is_too_long_breaks_the_connection)
+{
+  uint8_t data[FRAME_MAX] = {0, 1, 0, 0, 0xff, 0xff, 0x01};
+
+  expect_broken(data, sizeof(data), "its header alone is too long");
+}
+END_TEST
+
+START_TEST(test_rpc__header_does_not_end_behind_its_frame)
+{
+  uint8_t data[3 * FRAME_MAX] = {0, 0, FRAME_MAX / 256, FRAME_MAX % 256, 0xd0, 0x0f};
+
+  expect_broken(data, sizeof(data), "its header alone is too long");
+}
+END_TEST
+
 /* ---- Many at once ---------------------------------------------------------------------------- */
 
 START_TEST(test_rpc__answers_in_any_order_find_their_requests)
@@ -380,6 +562,15 @@ int main(void)
   tcase_add_test(tcase, test_rpc__shutdown_tells_who_was_sent);
   tcase_add_test(tcase, test_rpc__exception_tells_that_it_was_sent_and_nothing_done);
   tcase_add_test(tcase, test_rpc__refused_connection_has_done_nothing_unless_it_answered);
+  tcase_add_test(tcase, test_rpc__long_answer_fails_its_request_and_no_other);
+  tcase_add_test(tcase, test_rpc__long_answer_fails_at_its_header_and_is_not_kept);
+  tcase_add_loop_test(tcase, test_rpc__long_answers_in_pieces_are_told_apart, 1, 40);
+  tcase_add_test(tcase, test_rpc__late_long_answer_is_skipped);
+  tcase_add_test(tcase, test_rpc__long_exception_is_one_all_the_same);
+  tcase_add_test(tcase, test_rpc__connection_whose_long_answer_is_doubted_takes_no_more);
+  tcase_add_test(tcase, test_rpc__long_answer_of_nobody_breaks_the_connection);
+  tcase_add_test(tcase, test_rpc__header_that_is_too_long_breaks_the_connection);
+  tcase_add_test(tcase, test_rpc__header_does_not_end_behind_its_frame);
   tcase_add_test(tcase, test_rpc__answers_in_any_order_find_their_requests);
   tcase_add_test(tcase, test_rpc__lost_requests_are_told_in_the_order_they_were_made);
   tcase_add_test(tcase, test_rpc__each_failed_allocation_starts_nothing);
