@@ -245,17 +245,6 @@ static const char *measure_all(struct total *total, struct kr_hbase_result *resu
 
 /* ---- Second pass: copying -------------------------------------------------------------------- */
 
-static struct keyroute_bytes copy(struct writer *to, struct keyroute_bytes bytes)
-{
-  struct keyroute_bytes copied = kr_bytes(to->at, bytes.len);
-
-  if (bytes.len > 0) {
-    memcpy(to->at, bytes.data, bytes.len);
-    to->at += bytes.len;
-  }
-  return copied;
-}
-
 /* Copy the cells of a result; or, where none is wanted, only move over them. */
 static void copy_cells(struct writer *to, const struct kr_hbase_result *result,
                        struct kr_reader *block, bool wanted)
@@ -269,12 +258,13 @@ static void copy_cells(struct writer *to, const struct kr_hbase_result *result,
     if (!wanted) {
       continue;
     }
-    row = i == 0 ? copy(to, cell.row) : row;
+    row = i == 0 ? kr_bytes_put(&to->at, cell.row) : row;
     cell.row = row;
-    cell.family = is_new_family(&cell, before) ? copy(to, cell.family) : before->family;
-    cell.qualifier = copy(to, cell.qualifier);
-    cell.value = copy(to, cell.value);
-    cell.tags = copy(to, cell.tags);
+    cell.family =
+        is_new_family(&cell, before) ? kr_bytes_put(&to->at, cell.family) : before->family;
+    cell.qualifier = kr_bytes_put(&to->at, cell.qualifier);
+    cell.value = kr_bytes_put(&to->at, cell.value);
+    cell.tags = kr_bytes_put(&to->at, cell.tags);
     *to->cell = cell;
     before = to->cell++;
   }
