@@ -8,6 +8,7 @@
 #include "lib/buf.h"
 #include "lib/error.h"
 #include "lib/location.h"
+#include "lib/read.h"
 
 /* The entry of a subject: in a libFuzzer program, which holds one subject alone, what libFuzzer
  * calls; in corpus_test, which holds them all, a name of its own. */
@@ -64,6 +65,9 @@ void fuzz_check_error(int error, int one, int other);
 
 /* A failure that is told: its code is listed, its message one line, its wait not negative. */
 void fuzz_check_failure(const struct kr_failure *failure);
+
+/* What came of the rows asked for: each has failed or is read, and its cells are of it. */
+void fuzz_check_got(const struct kr_got *got, const struct kr_gets *gets);
 
 /* A location says what it was made of, in every size of buffer, and stays within it. */
 void fuzz_check_location(const struct keyroute_location *location);

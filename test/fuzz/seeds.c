@@ -12,6 +12,9 @@
 #include "test/fuzz/subjects.h"
 
 #include "lib/bytes.h"
+#include "lib/hbase_get.h"
+#include "lib/hbase_multi.h"
+#include "lib/hbase_rpc.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -220,8 +223,9 @@ static void write_request(struct kr_buf *out)
   kr_buf_clear(&inner);
 }
 
-/* The result and the cells of a reply, as fuzz_scan.c wants them. */
-static void write_scan(const char *name, struct keyroute_bytes frame)
+/* The result and the cells of a reply behind the bytes that a subject reads first. */
+static void write_parts(const char *subject, const char *name, struct keyroute_bytes first,
+                        struct keyroute_bytes frame)
 {
   struct kr_reader reader = kr_reader(frame);
   struct kr_buf seed;
@@ -234,13 +238,12 @@ static void write_scan(const char *name, struct keyroute_bytes frame)
     return; /* an exception has neither */
   }
   kr_buf_init(&seed, mem);
-  kr_buf_u8(&seed, 0);
-  kr_buf_u8(&seed, 9);
+  kr_buf_bytes(&seed, first);
   kr_buf_u8(&seed, (uint8_t)(body.len >> 8));
   kr_buf_u8(&seed, (uint8_t)body.len);
   kr_buf_bytes(&seed, body);
   kr_buf_bytes(&seed, kr_read_bytes(&reader, kr_reader_left(&reader)));
-  write_seed("scan", name, &seed);
+  write_seed(subject, name, &seed);
   kr_buf_clear(&seed);
 }
 
@@ -271,7 +274,7 @@ static void write_reply(const char *name, enum fake_encoding encoding, enum fake
   FUZZ_CHECK(frame.data != NULL);
   write_bytes("rpc", name, frame);
   if (what != FAKE_EXCEPTION && what != FAKE_FATAL) {
-    write_scan(name, frame);
+    write_parts("scan", name, kr_bytes("\0\x09", 2), frame);
   }
   free((void *)(uintptr_t)frame.data);
   kr_buf_clear(&in);
@@ -287,6 +290,133 @@ static void write_replies(void)
   write_reply("early-stop", FAKE_INLINE, FAKE_EARLY_STOP);
   write_reply("exception", FAKE_CELL_BLOCK, FAKE_EXCEPTION);
   write_reply("fatal", FAKE_CELL_BLOCK, FAKE_FATAL);
+}
+
+/* ---- Reads of rows --------------------------------------------------------------------------- */
+
+/* What the subject "multi" makes of the byte 0xe4: one, two, three and four rows. */
+static const struct fake_region tablets[] = {
+    {.table = "t", .start = {"", 0}, .end = {"b", 1}, .id = 1},
+    {.table = "t", .start = {"b", 1}, .end = {"d", 1}, .id = 2},
+    {.table = "t", .start = {"d", 1}, .end = {"g", 1}, .id = 3},
+    {.table = "t", .start = {"g", 1}, .end = {"", 0}, .id = 4},
+};
+enum { TABLETS = sizeof(tablets) / sizeof(tablets[0]), LETTERS = 10 };
+
+/* Ask a server for the rows in one request. Returns its answer; the memory is the caller's. */
+static struct keyroute_bytes ask_for(struct fake_server *server, const struct kr_gets *gets,
+                                     const char *method)
+{
+  unsigned number = fake_server_accept(server);
+  struct kr_buf in, param;
+  bool closes;
+
+  kr_buf_init(&in, mem);
+  kr_buf_init(&param, mem);
+  if (gets->row_count > 1) {
+    kr_hbase_multi_write(&param, gets);
+  } else {
+    kr_hbase_get_write(&param, gets);
+  }
+  write_hello(&in);
+  kr_hbase_codec.request(&in, 1,
+                         &(struct kr_rpc_call){.method = method, .param = kr_buf_view(&param)});
+  struct keyroute_bytes frame = fake_server_exchange(server, number, kr_buf_view(&in), &closes);
+
+  FUZZ_CHECK(frame.data != NULL);
+  kr_buf_clear(&param);
+  kr_buf_clear(&in);
+  return frame;
+}
+
+static struct fake_server *new_letters_server(enum fake_encoding encoding,
+                                              const struct fake_fault *fault)
+{
+  struct fake_server *server = fake_server_new();
+
+  for (size_t i = 0; i < TABLETS; i++) {
+    fake_server_host_region(server, &tablets[i], 0);
+  }
+  for (size_t i = 0; i < LETTERS; i++) {
+    for (int64_t time = 0; time < (int64_t)(i % 3); time++) { /* some rows do not exist */
+      fake_server_put_row_cell(server, "t", kr_bytes(&"abcdefghij"[i], 1), "f", "q", time,
+                               keyroute_string("value"));
+    }
+  }
+  fake_server_put_row_cell(server, "t", kr_bytes("r", 1), "f", "", 1, keyroute_string("v"));
+  fake_server_put_row_cell(server, "t", kr_bytes("r", 1), "g", "q", 2, keyroute_string("w"));
+  fake_server_set_encoding(server, encoding);
+  fake_server_fault(server, fault);
+  return server;
+}
+
+/* One reply to a read of the rows that a subject asks for. */
+static void write_get(const char *name, enum fake_encoding encoding)
+{
+  struct fake_server *server =
+      new_letters_server(encoding, &(struct fake_fault){.what = FAKE_ANSWER});
+  struct kr_read read = {.max_versions = 3};
+  struct kr_get_region region = {fake_region_name(&tablets[TABLETS - 1]), 0, 1};
+  struct keyroute_bytes row = kr_bytes("r", 1);
+  struct kr_gets gets = {
+      .read = &read, .regions = &region, .region_count = 1, .rows = &row, .row_count = 1};
+  struct keyroute_bytes frame = ask_for(server, &gets, "Get");
+
+  write_parts("get", name, kr_bytes("\0\xff", 2), frame);
+  free((void *)(uintptr_t)frame.data);
+  free((void *)(uintptr_t)region.name.data);
+  fake_server_free(server);
+}
+
+static void write_multi(const char *name, enum fake_encoding encoding,
+                        const struct fake_fault *fault)
+{
+  struct fake_server *server = new_letters_server(encoding, fault);
+  struct kr_read read = {.max_versions = 3};
+  struct kr_get_region named[TABLETS];
+  struct keyroute_bytes rows[LETTERS];
+  struct kr_gets gets = {.read = &read, .regions = named, .rows = rows, .row_count = LETTERS};
+
+  for (size_t i = 0, first = 0; i < TABLETS; first += ++i) {
+    named[i] = (struct kr_get_region){fake_region_name(&tablets[i]), first, i + 1};
+  }
+  for (size_t i = 0; i < LETTERS; i++) {
+    rows[i] = kr_bytes(&"abcdefghij"[i], 1);
+  }
+  gets.region_count = TABLETS;
+  struct keyroute_bytes frame = ask_for(server, &gets, "Multi");
+
+  write_parts("multi", name, kr_bytes("\0\x05\xe4", 3), frame);
+  free((void *)(uintptr_t)frame.data);
+  for (size_t i = 0; i < TABLETS; i++) {
+    free((void *)(uintptr_t)named[i].name.data);
+  }
+  fake_server_free(server);
+}
+
+static void write_reads(void)
+{
+  const struct fake_fault any_order = {.method = "Multi", .what = FAKE_ANY_ORDER};
+  const struct fake_fault twice = {.method = "Multi", .what = FAKE_INDEX_TWICE};
+  const struct fake_fault row = {.method = "Multi",
+                                 .what = FAKE_EXCEPTION,
+                                 .class_name = "org.apache.hadoop.hbase.RegionTooBusyException",
+                                 .text = "busy",
+                                 .row = kr_bytes("c", 1)};
+  const struct fake_fault region = {
+      .method = "Multi",
+      .what = FAKE_EXCEPTION,
+      .class_name = "org.apache.hadoop.hbase.exceptions.RegionMovedException",
+      .text = "Region moved to: hostname=h port=1 startCode=2. As of locationSeqNum=3.",
+      .region = &tablets[2]};
+
+  write_get("inline", FAKE_INLINE);
+  write_get("block", FAKE_CELL_BLOCK);
+  write_multi("inline", FAKE_INLINE, &any_order);
+  write_multi("block", FAKE_CELL_BLOCK, &any_order);
+  write_multi("row-exception", FAKE_CELL_BLOCK, &row);
+  write_multi("region-exception", FAKE_CELL_BLOCK, &region);
+  write_multi("index-twice", FAKE_INLINE, &twice);
 }
 
 /* ---- The root ------------------------------------------------------------------------------- */
@@ -423,6 +553,7 @@ int main(int argc, char **argv)
   make_folders();
   write_rows();
   write_replies();
+  write_reads();
   write_roots();
   write_exceptions();
   write_texts();

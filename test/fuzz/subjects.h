@@ -8,6 +8,8 @@
   X(connect_string)                                                                                \
   X(escape)                                                                                        \
   X(exception)                                                                                     \
+  X(get)                                                                                           \
+  X(multi)                                                                                         \
   X(property)                                                                                      \
   X(region)                                                                                        \
   X(region_name)                                                                                   \
