@@ -165,6 +165,15 @@ static bool answered(void *arg, const struct kr_failure *failure, const struct k
   return !asked->doubted;
 }
 
+static void ask_server(struct asked *asked, const char *host, int port)
+{
+  struct kr_rpc_call call = {.method = "Get", .timeout_ms = TIMEOUT_MS};
+
+  memset(asked, 0, sizeof(*asked));
+  asked->request = kr_rpc_start(rpc, host, port, &call, answered, asked);
+  ck_assert_ptr_nonnull(asked->request);
+}
+
 static void ask_with(struct asked *asked, size_t param_len, int64_t timeout_ms)
 {
   static const uint8_t zeros[QUEUE_MAX];
@@ -256,10 +265,7 @@ START_TEST(test_rpc__shutdown_tells_who_was_sent)
 
   ask(&sent);
   accept_it();
-  struct kr_rpc_call call = {.method = "Get", .timeout_ms = TIMEOUT_MS};
-
-  memset(&waiting, 0, sizeof(waiting));
-  waiting.request = kr_rpc_start(rpc, "rs2", 16020, &call, answered, &waiting);
+  ask_server(&waiting, "rs2", 16020);
   kr_rpc_shutdown(rpc);
 
   expect_failed(&sent, KEYROUTE_E_CLOSED, true);
@@ -478,6 +484,39 @@ START_TEST(test_rpc__header_does_not_end_behind_its_frame)
 }
 END_TEST
 
+/* ---- Whose connection ------------------------------------------------------------------------ */
+
+START_TEST(test_rpc__servers_are_told_apart_by_host_and_port)
+{
+  struct asked asked[5];
+
+  ask_server(&asked[0], "rs1", 16020);
+  ask_server(&asked[1], "rs1", 16021);
+  ask_server(&asked[2], "rs12", 16020);
+  ck_assert_uint_eq(connects, 3);
+  ask_server(&asked[3], "rs1", 16021);
+  ask_server(&asked[4], "rs12", 16020);
+  ck_assert_uint_eq(connects, 3);
+  kr_rpc_shutdown(rpc);
+}
+END_TEST
+
+START_TEST(test_rpc__names_too_long_for_a_host_are_not_mixed_up)
+{
+  struct asked asked[2];
+  char host[400];
+
+  memset(host, 'h', sizeof(host));
+  host[300] = '\0';
+  ask_server(&asked[0], host, 16020);
+  host[299] = 'i';
+  ask_server(&asked[1], host, 16020);
+
+  ck_assert_uint_eq(connects, 2);
+  kr_rpc_shutdown(rpc);
+}
+END_TEST
+
 /* ---- Many at once ---------------------------------------------------------------------------- */
 
 START_TEST(test_rpc__answers_in_any_order_find_their_requests)
@@ -571,6 +610,8 @@ int main(void)
   tcase_add_test(tcase, test_rpc__long_answer_of_nobody_breaks_the_connection);
   tcase_add_test(tcase, test_rpc__header_that_is_too_long_breaks_the_connection);
   tcase_add_test(tcase, test_rpc__header_does_not_end_behind_its_frame);
+  tcase_add_test(tcase, test_rpc__servers_are_told_apart_by_host_and_port);
+  tcase_add_test(tcase, test_rpc__names_too_long_for_a_host_are_not_mixed_up);
   tcase_add_test(tcase, test_rpc__answers_in_any_order_find_their_requests);
   tcase_add_test(tcase, test_rpc__lost_requests_are_told_in_the_order_they_were_made);
   tcase_add_test(tcase, test_rpc__each_failed_allocation_starts_nothing);
