@@ -31,44 +31,73 @@ static int64_t wait_of(const char *text)
   return map(HBASE "quotas.RpcThrottlingException", text).wait_ms;
 }
 
+#define OVERLOADED KEYROUTE_E_OVERLOADED, KEYROUTE_KIND_KEEP
+#define REMOTE(kind) KEYROUTE_E_REMOTE, KEYROUTE_KIND_##kind
+#define AUTH KEYROUTE_E_AUTH, KEYROUTE_KIND_FATAL
+
+/* All that are known, and some that only look so. */
 static const struct {
   const char *class_name;
   int code;
   enum keyroute_kind kind;
   bool final;
+  bool refused; /* nothing was done */
 } classes[] = {
-    {HBASE "NotServingRegionException", KEYROUTE_E_REMOTE, KEYROUTE_KIND_REFRESH, false},
-    {HBASE "exceptions.RegionMovedException", KEYROUTE_E_REMOTE, KEYROUTE_KIND_HINT, false},
-    {HBASE "exceptions.RegionOpeningException", KEYROUTE_E_REMOTE, KEYROUTE_KIND_KEEP, false},
-    {HBASE "RegionTooBusyException", KEYROUTE_E_OVERLOADED, KEYROUTE_KIND_KEEP, false},
-    {HBASE "CallQueueTooBigException", KEYROUTE_E_OVERLOADED, KEYROUTE_KIND_KEEP, false},
-    {HBASE "ipc.RpcServer$CallQueueTooBigException", KEYROUTE_E_OVERLOADED, KEYROUTE_KIND_KEEP,
-     false},
-    {HBASE "CallDroppedException", KEYROUTE_E_OVERLOADED, KEYROUTE_KIND_KEEP, false},
-    {HBASE "quotas.RpcThrottlingException", KEYROUTE_E_OVERLOADED, KEYROUTE_KIND_KEEP, false},
-    {HBASE "MultiActionResultTooLarge", KEYROUTE_E_REMOTE, KEYROUTE_KIND_KEEP, false},
-    {HBASE "RetryImmediatelyException", KEYROUTE_E_REMOTE, KEYROUTE_KIND_KEEP, false},
-    {HBASE "exceptions.RequestTooBigException", KEYROUTE_E_REMOTE, KEYROUTE_KIND_KEEP, true},
-    {HBASE "ipc.ServerNotRunningYetException", KEYROUTE_E_REMOTE, KEYROUTE_KIND_REFRESH, false},
-    {HBASE "regionserver.RegionServerStoppedException", KEYROUTE_E_REMOTE,
-     KEYROUTE_KIND_DROP_SERVER, false},
-    {HBASE "regionserver.RegionServerAbortedException", KEYROUTE_E_REMOTE,
-     KEYROUTE_KIND_DROP_SERVER, false},
-    {HBASE "YouAreDeadException", KEYROUTE_E_REMOTE, KEYROUTE_KIND_DROP_SERVER, false},
-    {HBASE "ipc.FatalConnectionException", KEYROUTE_E_REMOTE, KEYROUTE_KIND_FATAL, true},
-    {HBASE "ipc.BadAuthException", KEYROUTE_E_AUTH, KEYROUTE_KIND_FATAL, true},
-    {HBASE "security.AccessDeniedException", KEYROUTE_E_AUTH, KEYROUTE_KIND_FATAL, true},
-    {"org.apache.hadoop.security.AccessControlException", KEYROUTE_E_AUTH, KEYROUTE_KIND_FATAL,
-     true},
-    {HBASE "exceptions.UnknownProtocolException", KEYROUTE_E_REMOTE, KEYROUTE_KIND_FATAL, true},
-    {HBASE "DoNotRetryIOException", KEYROUTE_E_REMOTE, KEYROUTE_KIND_FATAL, true},
-    {HBASE "regionserver.NoSuchColumnFamilyException", KEYROUTE_E_REMOTE, KEYROUTE_KIND_FATAL,
-     true},
-    {HBASE "UnknownScannerException", KEYROUTE_E_REMOTE, KEYROUTE_KIND_KEEP, false},
-    {HBASE "TableNotFoundException", KEYROUTE_E_REMOTE, KEYROUTE_KIND_FATAL, true},
-    {"java.io.IOException", KEYROUTE_E_REMOTE, KEYROUTE_KIND_REFRESH, false},
-    {"java.nio.file.AccessDeniedException", KEYROUTE_E_REMOTE, KEYROUTE_KIND_REFRESH, false},
-    {"com.example.NotServingRegionException", KEYROUTE_E_REMOTE, KEYROUTE_KIND_REFRESH, false},
+    {HBASE "CallDroppedException", OVERLOADED, false, true},
+    {HBASE "CallQueueTooBigException", OVERLOADED, false, true},
+    {HBASE "ipc.RpcServer$CallQueueTooBigException", OVERLOADED, false, true},
+    {HBASE "RegionTooBusyException", OVERLOADED, false, true},
+    {HBASE "regionserver.RegionOverloadedException", OVERLOADED, false, true},
+    {HBASE "quotas.RpcThrottlingException", OVERLOADED, false, true},
+    {HBASE "quotas.ThrottlingException", OVERLOADED, false, true},
+    {HBASE "ipc.ServerTooBusyException", OVERLOADED, false, true},
+    {HBASE "ipc.CallerDisconnectedException", REMOTE(KEEP), false, false},
+    {HBASE "regionserver.LeaseException", REMOTE(KEEP), false, false},
+    {HBASE "MultiActionResultTooLarge", REMOTE(KEEP), false, true},
+    {HBASE "exceptions.OutOfOrderScannerNextException", REMOTE(KEEP), false, false},
+    {HBASE "PleaseHoldException", REMOTE(KEEP), false, true},
+    {HBASE "exceptions.RegionOpeningException", REMOTE(KEEP), false, true},
+    {HBASE "RetryImmediatelyException", REMOTE(KEEP), false, true},
+    {HBASE "exceptions.ScannerResetException", REMOTE(KEEP), false, false},
+    {HBASE "UnknownScannerException", REMOTE(KEEP), false, true},
+    {HBASE "security.visibility.VisibilityControllerNotReadyException", REMOTE(KEEP), false, true},
+    {HBASE "MasterNotRunningException", REMOTE(REFRESH), false, true},
+    {HBASE "NotAllMetaRegionsOnlineException", REMOTE(REFRESH), false, true},
+    {HBASE "NotServingRegionException", REMOTE(REFRESH), false, true},
+    {HBASE "exceptions.RegionMovedException", REMOTE(HINT), false, true},
+    {HBASE "client.RegionOfflineException", REMOTE(REFRESH), false, true},
+    {HBASE "ipc.ServerNotRunningYetException", REMOTE(REFRESH), false, true},
+    {HBASE "UnknownRegionException", REMOTE(REFRESH), false, true},
+    {HBASE "regionserver.WrongRegionException", REMOTE(REFRESH), false, true},
+    {HBASE "exceptions.MasterStoppedException", REMOTE(DROP_SERVER), false, true},
+    {HBASE "PleaseRestartMasterException", REMOTE(DROP_SERVER), false, true},
+    {HBASE "regionserver.RegionServerAbortedException", REMOTE(DROP_SERVER), false, false},
+    {HBASE "regionserver.RegionServerStoppedException", REMOTE(DROP_SERVER), false, true},
+    {HBASE "YouAreDeadException", REMOTE(DROP_SERVER), false, true},
+    {HBASE "DoNotRetryIOException", REMOTE(FATAL), true, false},
+    {HBASE "ipc.EmptyServiceNameException", REMOTE(FATAL), true, true},
+    {HBASE "ipc.FatalConnectionException", REMOTE(FATAL), true, true},
+    {HBASE "regionserver.NoSuchColumnFamilyException", REMOTE(FATAL), true, true},
+    {HBASE "quotas.QuotaExceededException", REMOTE(FATAL), false, true},
+    {HBASE "exceptions.RequestTooBigException", REMOTE(KEEP), true, true},
+    {HBASE "client.RowTooBigException", REMOTE(FATAL), true, true},
+    {HBASE "TableNotEnabledException", REMOTE(FATAL), true, true},
+    {HBASE "TableNotFoundException", REMOTE(FATAL), true, true},
+    {HBASE "exceptions.UnknownProtocolException", REMOTE(FATAL), true, true},
+    {HBASE "ipc.UnknownServiceException", REMOTE(FATAL), true, true},
+    {HBASE "ipc.UnsupportedCellCodecException", REMOTE(FATAL), true, true},
+    {HBASE "ipc.UnsupportedCompressionCodecException", REMOTE(FATAL), true, true},
+    {HBASE "ipc.UnsupportedCryptoException", REMOTE(FATAL), true, true},
+    {HBASE "ipc.WrongVersionException", REMOTE(FATAL), true, true},
+    {"org.apache.hadoop.security.AccessControlException", AUTH, true, true},
+    {HBASE "security.AccessDeniedException", AUTH, true, true},
+    {"org.apache.hadoop.security.authorize.AuthorizationException", AUTH, true, true},
+    {HBASE "ipc.BadAuthException", AUTH, true, true},
+    {HBASE "security.SecurityNotEnabledException", AUTH, true, true},
+    {"javax.security.sasl.SaslException", AUTH, true, true},
+    {"java.io.IOException", REMOTE(REFRESH), false, false},
+    {"java.nio.file.AccessDeniedException", REMOTE(REFRESH), false, false},
+    {"com.example.NotServingRegionException", REMOTE(REFRESH), false, false},
 };
 
 #define CLASS_COUNT ((int)(sizeof(classes) / sizeof(classes[0])))
@@ -80,6 +109,8 @@ START_TEST(test_exception__class_has_its_meaning)
   ck_assert_msg(failure.code == classes[_i].code, "code of %s", classes[_i].class_name);
   ck_assert_msg(failure.kind == classes[_i].kind, "kind of %s", classes[_i].class_name);
   ck_assert_msg(failure.final == classes[_i].final, "final of %s", classes[_i].class_name);
+  ck_assert_msg(failure.refused == classes[_i].refused, "refused of %s", classes[_i].class_name);
+  ck_assert(failure.sent);
 }
 END_TEST
 
@@ -106,6 +137,7 @@ START_TEST(test_exception__overloaded_flag_keeps_the_location)
 
   ck_assert_int_eq(failure.code, KEYROUTE_E_OVERLOADED);
   ck_assert_int_eq(failure.kind, KEYROUTE_KIND_KEEP);
+  ck_assert(failure.refused);
   ck_assert_int_eq(map_flags(HBASE "ipc.BadAuthException", false, true).code, KEYROUTE_E_AUTH);
 }
 END_TEST
