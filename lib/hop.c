@@ -253,7 +253,11 @@ void kr_hop_stop(struct kr_hop *hop, int code)
           code == KEYROUTE_E_CLOSED ? "the connection is being closed" : "the call was cancelled");
   hop->stopped = true;
   if (hop->looking) {
-    kr_locator_cancel(hop->call->conn->locator, &hop->lookup);
+    /* CLOSED comes from the locator, which ends all lookups: were one taken out alone, the next in
+     * line would have its turn, and might end, and with it another call than this. */
+    if (code == KEYROUTE_E_CANCELLED) {
+      kr_locator_cancel(hop->call->conn->locator, &hop->lookup);
+    }
     return;
   }
   if (hop->request != NULL) {
