@@ -28,9 +28,9 @@
  *     to it, here while connecting and in the socket afterwards, is bounded. A request beyond fails
  *     from a timer of no length, as a local failure that speaks against nobody; one alone is sent
  *     whatever its length.
- *  8. A failure says whether its request was sent: handed to the socket, that is. What was not can't
- *     have been done. A server that refuses a whole connection is believed to have done nothing as
- *     long as it has answered nothing on it.
+ *  8. A failure says whether its request was sent: handed to the socket, that is. What was not
+ *     cannot have been done. A server that refuses a whole connection is believed to have done
+ *     nothing as long as it has answered nothing on it.
  *  9. While frames are being taken from a connection's buffer (`reading`) it is not freed.
  *
  * A request is found by its number in a hash, which also keeps the order in which they were made,
@@ -121,7 +121,7 @@ struct kr_rpc {
   bool shut;
 };
 
-/* ---- Requests of a connection ----------------------------------------------------------------- */
+/* ---- Requests of a connection ---------------------------------------------------------------- */
 
 static struct kr_rpc_request *find_request(struct conn *conn, uint32_t id)
 {

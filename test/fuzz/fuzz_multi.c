@@ -1,5 +1,5 @@
-/* The answer to a read of the rows "a", "b", ... of some regions: a MultiResponse and the cell block
- * behind it.
+/* The answer to a read of the rows "a", "b", ... of some regions: a MultiResponse and the cell
+ * block behind it.
  * The input: bytes that a row may weigh, a fourth of them; how many rows each of four regions has,
  * in two bits each; the response's length (two bytes), the response, the block. */
 #include "lib/hbase_multi.h"
