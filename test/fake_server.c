@@ -425,7 +425,9 @@ static int listen_on(int *port, int backlog)
   must_work(bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
   must_work(listen(fd, backlog) == 0);
   must_work(getsockname(fd, (struct sockaddr *)&address, &len) == 0);
-  *port = ntohs(address.sin_port);
+  if (*port == 0) { /* else it may be read meanwhile */
+    *port = ntohs(address.sin_port);
+  }
   return fd;
 }
 
