@@ -219,6 +219,56 @@ START_TEST(test_fork__closing_in_the_child_frees_what_was_cached)
 }
 END_TEST
 
+/* ---- The last hop ---------------------------------------------------------------------------- */
+
+static void never_got(void *payload, int error, struct keyroute_result *result,
+                      const struct keyroute_detail *detail)
+{
+  (void)payload, (void)error, (void)result, (void)detail;
+  EXPECT(!"called back");
+}
+
+static void never_replied(void *payload, int error, struct keyroute_reply *reply,
+                          const struct keyroute_detail *detail)
+{
+  (void)payload, (void)error, (void)reply, (void)detail;
+  EXPECT(!"called back");
+}
+
+/* Also where the cache knows the way. */
+static void hop_in_child(void)
+{
+  struct keyroute_detail detail = KEYROUTE_DETAIL_INIT;
+  struct keyroute_method method = KEYROUTE_METHOD_INIT;
+  struct keyroute_result *result = NULL;
+  struct keyroute_reply *reply = NULL;
+  struct keyroute_call cached = {sizeof(cached), 0, KEYROUTE_CACHE_ONLY, 0};
+  struct keyroute_connection *conn = cluster.conn;
+  int closed = KEYROUTE_E_CLOSED;
+
+  method.name = "Mutate";
+  EXPECT(keyroute_get(&result, conn, "t", row("a"), NULL, NULL, &detail) == closed);
+  EXPECT(strstr(detail.message, "forked") != NULL);
+  EXPECT(keyroute_get(&result, conn, "t", row("a"), NULL, &cached, NULL) == closed);
+  EXPECT(keyroute_get_async(NULL, conn, "t", row("a"), NULL, NULL, never_got, NULL) == closed);
+  EXPECT(keyroute_call(&reply, conn, "t", row("a"), &method, NULL, &detail) == closed);
+  EXPECT(strstr(detail.message, "forked") != NULL);
+  EXPECT(keyroute_call_async(NULL, conn, "t", row("a"), &method, NULL, never_replied, NULL) ==
+         closed);
+  EXPECT(result == NULL && reply == NULL);
+  keyroute_table_release(table);
+  close_in_child();
+}
+
+START_TEST(test_fork__calls_of_the_last_hop_are_closed_in_the_child)
+{
+  open_warm();
+
+  in_child(hop_in_child);
+  in_child(hop_in_child);
+}
+END_TEST
+
 /* ---- Calls that were under way --------------------------------------------------------------- */
 
 static atomic_int answers;
@@ -245,6 +295,51 @@ START_TEST(test_fork__calls_under_way_are_answered_in_the_parent_only)
   }
 
   ck_assert_int_eq(locate(cluster.conn, "u", "a", KEYROUTE_CACHE_ONLY, NULL), 0);
+}
+END_TEST
+
+static void note_result(void *payload, int error, struct keyroute_result *result,
+                        const struct keyroute_detail *detail)
+{
+  (void)payload, (void)detail;
+  ck_assert_int_eq(error, 0);
+  keyroute_result_free(result);
+  atomic_fetch_add(&answers, 1);
+}
+
+static void note_reply(void *payload, int error, struct keyroute_reply *reply,
+                       const struct keyroute_detail *detail)
+{
+  (void)payload, (void)detail;
+  ck_assert_int_eq(error, 0);
+  keyroute_reply_free(reply);
+  atomic_fetch_add(&answers, 1);
+}
+
+/* Ten reads and ten requests, of which a child that closes its connection hears nothing. */
+START_TEST(test_fork__last_hops_under_way_end_in_the_parent_only)
+{
+  struct fake_region region = {.table = "v", .id = 9};
+  struct keyroute_method method = KEYROUTE_METHOD_INIT;
+
+  method.name = "Mutate";
+  fake_server_place_region(cluster.server, cluster.server, &region);
+  open_warm();
+  fake_server_set_silent(cluster.server, true);
+  for (int i = 0; i < 10; i++) {
+    ck_assert_int_eq(
+        keyroute_get_async(NULL, cluster.conn, "v", row("a"), NULL, NULL, note_result, NULL), 0);
+    ck_assert_int_eq(
+        keyroute_call_async(NULL, cluster.conn, "v", row("a"), &method, NULL, note_reply, NULL), 0);
+  }
+
+  in_child(hop_in_child);
+  fake_server_set_silent(cluster.server, false);
+  while (atomic_load(&answers) < 20) {
+    pause_ms(1);
+  }
+
+  ck_assert_uint_eq(fake_server_executed(cluster.server, "Mutate"), 10);
 }
 END_TEST
 
@@ -433,6 +528,15 @@ END_TEST
 
 static atomic_bool at_work;
 
+static struct keyroute_result *read_row(const char *name)
+{
+  struct keyroute_result *result = NULL;
+  struct keyroute_call call = {sizeof(call), 50, 0, 0};
+
+  keyroute_get(&result, cluster.conn, name, row("a"), NULL, &call, NULL);
+  return result;
+}
+
 static void *look_up(void *arg)
 {
   (void)arg;
@@ -440,6 +544,7 @@ static void *look_up(void *arg)
     locate(cluster.conn, "t", "a", 0, NULL);
     locate(cluster.conn, "t", "z", KEYROUTE_REFRESH, NULL);
     locate(cluster.conn, "u", "z", 0, NULL);
+    keyroute_result_free(read_row("v"));
   }
   return NULL;
 }
@@ -479,6 +584,7 @@ static void use_all(void)
   EXPECT(error == 0 || error == KEYROUTE_E_CLOSED);
   EXPECT(locate(cluster.conn, "u", "a", KEYROUTE_REFRESH, NULL) == KEYROUTE_E_CLOSED);
   EXPECT(keyroute_clear_all(cluster.conn) == KEYROUTE_E_CLOSED);
+  EXPECT(read_row("v") == NULL);
   keyroute_table_release(table);
   if (UNDER_TSAN || UNDER_ASAN) {
     return;
@@ -494,8 +600,10 @@ static void use_all(void)
 START_TEST(test_fork__no_lock_that_a_busy_thread_held_is_in_the_childs_way)
 {
   void *(*const works[])(void *) = {look_up, look_up, take_handles, open_and_close};
+  struct fake_region region = {.table = "v", .id = 9};
   pthread_t threads[4];
 
+  fake_server_place_region(cluster.server, cluster.server, &region);
   open_warm();
   atomic_store(&at_work, true);
   for (int i = 0; i < 4; i++) {
@@ -578,7 +686,9 @@ static void add_tests(TCase *all)
   tcase_add_test(all, test_fork__all_else_is_closed_in_the_child_instead_of_hanging);
   tcase_add_test(all, test_fork__the_parent_goes_on_over_the_same_connection);
   tcase_add_test(all, test_fork__closing_in_the_child_frees_what_was_cached);
+  tcase_add_test(all, test_fork__calls_of_the_last_hop_are_closed_in_the_child);
   tcase_add_test(all, test_fork__calls_under_way_are_answered_in_the_parent_only);
+  tcase_add_test(all, test_fork__last_hops_under_way_end_in_the_parent_only);
   tcase_add_test(all, test_fork__work_posted_in_the_parent_does_nothing_in_the_child);
   tcase_add_test(all, test_fork__draining_is_closed_in_the_child_and_goes_on_in_the_parent);
   tcase_add_test(all, test_fork__a_child_made_in_a_callback_is_like_others);
