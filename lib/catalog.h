@@ -11,7 +11,9 @@
 
 /* A catalog row, believed or not. */
 struct kr_catalog_row {
-  struct keyroute_bytes key;          /* a view into the reply */
+  struct keyroute_bytes key;       /* a view into the reply */
+  struct keyroute_bytes start_key; /* where the key has the region start, whatever the rest of the
+                                       * row says; a view; data NULL = the key does not tell */
   struct keyroute_location *location; /* counted; NULL = it cannot be believed, see failure */
   bool offline;
   bool split; /* a parent whose daughters have taken over */
@@ -33,6 +35,9 @@ struct kr_catalog {
   /* Bounds of the table's rows in the parent: the first possible, and the first behind them. */
   void (*low_key)(struct kr_buf *key, struct keyroute_bytes table);
   void (*high_key)(struct kr_buf *key, struct keyroute_bytes table);
+
+  /* The order of the parent's rows. */
+  int (*compare_keys)(struct keyroute_bytes a, struct keyroute_bytes b);
 
   /* Read a row. Sets out->location, or out->failure with CORRUPT and the reason, also when the row
    * belongs to another table than asked for. Errors: NO_MEMORY. */

@@ -89,6 +89,51 @@ static void high_key(struct kr_buf *key, struct keyroute_bytes table)
   kr_buf_text(key, " ,,");
 }
 
+/* The parts of a row key: the table ends at the first comma, the id begins behind the last one.
+ * Data NULL = there is no such part. */
+struct key_parts {
+  struct keyroute_bytes table, start, id;
+};
+
+static struct key_parts split_key(struct keyroute_bytes key)
+{
+  const char *data = key.len > 0 ? key.data : "";
+  const char *end = data + key.len;
+  const char *first = memchr(data, ',', key.len);
+  struct key_parts parts = {.table = kr_bytes(data, key.len)};
+
+  if (first != NULL) {
+    const char *rest = first + 1;
+    const char *last = memrchr(rest, ',', (size_t)(end - rest));
+
+    parts.table.len = (size_t)(first - data);
+    parts.start = kr_bytes(rest, (size_t)((last != NULL ? last : end) - rest));
+    if (last != NULL) {
+      parts.id = kr_bytes(last + 1, (size_t)(end - last - 1));
+    }
+  }
+  return parts;
+}
+
+/* A part that is not there sorts before one that is empty. */
+static int compare_parts(struct keyroute_bytes a, struct keyroute_bytes b)
+{
+  int order = kr_bytes_compare(a, b);
+
+  return order != 0 ? order : (a.data != NULL) - (b.data != NULL);
+}
+
+static int compare_keys(struct keyroute_bytes a, struct keyroute_bytes b)
+{
+  struct key_parts left = split_key(a), right = split_key(b);
+  int order = compare_parts(left.table, right.table);
+
+  if (order == 0) {
+    order = compare_parts(left.start, right.start);
+  }
+  return order != 0 ? order : compare_parts(left.id, right.id);
+}
+
 /* ---- Rows ---- */
 
 static void fail_row(struct kr_catalog_row *out, const char *reason)
@@ -326,8 +371,13 @@ static int parse_row(struct kr_catalog_row *out, struct kr_mem *mem, struct kr_s
   struct kr_region_name name;
   struct kr_region_info *info = NULL;
 
+  struct key_parts parts = split_key(row->key);
+
   memset(out, 0, sizeof(*out));
   out->key = row->key;
+  if (kr_bytes_equal(parts.table, table)) {
+    out->start_key = parts.start;
+  }
   int error = parse_names(out, mem, table, row, &name, &info);
 
   if (error == 0) {
@@ -538,6 +588,7 @@ const struct kr_catalog kr_catalog_meta = {
     .search_key = search_key,
     .low_key = low_key,
     .high_key = high_key,
+    .compare_keys = compare_keys,
     .parse_row = parse_row,
     .state_family = state_family,
     .state_key = state_key,

@@ -105,6 +105,37 @@ START_TEST(test_s005_bounds_have_both_commas_and_hold_one_table_only)
 }
 END_TEST
 
+/* Short keys of few bytes, among them those on both sides of the comma. */
+static struct keyroute_bytes random_key(char *out)
+{
+  static const char bytes[] = {'\0', '\x0a', ' ', ',', ',', ',', 'a', 't', '\xff'};
+  size_t len = (unsigned)rand() % 9;
+
+  for (size_t i = 0; i < len; i++) {
+    out[i] = bytes[(unsigned)rand() % sizeof(bytes)];
+  }
+  return kr_bytes(out, len);
+}
+
+static int sign(int order)
+{
+  return (order > 0) - (order < 0);
+}
+
+START_TEST(test_catalog_meta__keys_have_the_order_of_the_server)
+{
+  char left[16], right[16];
+
+  ck_assert_int_gt(catalog->compare_keys(kr_bytes("t,a\0,1", 6), keyroute_string("t,a,1")), 0);
+  srand(1);
+  for (int i = 0; i < 100000; i++) {
+    struct keyroute_bytes a = random_key(left), b = random_key(right);
+
+    ck_assert_int_eq(sign(catalog->compare_keys(a, b)), sign(fake_catalog_compare(a, b)));
+  }
+}
+END_TEST
+
 START_TEST(test_catalog_meta__every_table_but_the_root_has_the_root_as_parent)
 {
   ck_assert_str_eq(catalog->root, "hbase:meta");
@@ -350,6 +381,27 @@ START_TEST(test_s003_row_of_another_table_is_not_believed)
 
   expect_corrupt("t1,a,5", &made, "it belongs to another table");
   expect_corrupt("t,a,5", &made, "its regioninfo names another table");
+}
+END_TEST
+
+static const struct {
+  const char *key, *start; /* NULL = it does not tell */
+} starts[] = {
+    {GOOD_KEY, "a"},  {"t,,5", ""}, {"t,a,b,5", "a,b"}, {"t,a,x", "a"},  {"t,a", "a"},
+    {"t,a,5.x", "a"}, {"t,", ""},   {"t", NULL},        {"u,a,5", NULL}, {",a,5", NULL},
+};
+
+START_TEST(test_catalog_meta__start_key_is_told_by_any_key_of_the_table)
+{
+  struct fixture fixture = fixture_new();
+  struct made_row made = {.count = 0};
+
+  struct kr_catalog_row row = parse(&fixture, "t", starts[_i].key, &made);
+
+  ck_assert_ptr_null(row.location);
+  ck_assert_int_eq(row.start_key.data != NULL, starts[_i].start != NULL);
+  ck_assert(kr_bytes_equal(row.start_key, keyroute_string(starts[_i].start)));
+  fixture_free(&fixture);
 }
 END_TEST
 
@@ -904,6 +956,9 @@ static Suite *suite(void)
   tcase_add_test(tests, test_catalog_meta__server_with_a_nul_or_too_long_is_corrupt);
   tcase_add_test(tests, test_catalog_meta__ipv6_addresses_are_taken_at_their_last_colon);
   tcase_add_test(tests, test_s049_missing_server_or_start_code_is_no_server);
+  tcase_add_loop_test(tests, test_catalog_meta__start_key_is_told_by_any_key_of_the_table, 0,
+                      (int)(sizeof(starts) / sizeof(starts[0])));
+  tcase_add_test(tests, test_catalog_meta__keys_have_the_order_of_the_server);
   tcase_add_test(tests, test_s056_replica_columns_make_one_region_of_three_replicas);
   tcase_add_test(tests, test_catalog_meta__three_hundred_replicas_are_cut_at_the_most_there_are);
   tcase_add_test(tests, test_catalog_meta__odd_columns_name_no_replica);
