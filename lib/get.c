@@ -75,7 +75,7 @@ static void done(struct kr_hop *hop)
   kr_call_end(hop->call);
 }
 
-static const struct kr_hop_ops hop_ops = {send, done, false};
+static const struct kr_hop_ops hop_ops = {.send = send, .done = done};
 
 static void begin(struct kr_call *base)
 {

@@ -67,8 +67,8 @@ static void count_request(struct kr_hop *hop)
 {
   struct kr_stats *stats = hop->call->conn->stats;
 
-  kr_stats_add(stats, KR_COUNT_REQUESTS, 1);
-  if (hop->tries > 0) {
+  kr_stats_add(stats, hop->ops->scans ? KR_COUNT_SCANS : KR_COUNT_REQUESTS, 1);
+  if (hop->tries > 0 && !hop->ops->scans) {
     kr_stats_add(stats, KR_COUNT_ROWS_RETRIED, 1);
   }
   hop->tries++;
@@ -161,7 +161,7 @@ void kr_hop_failed(struct kr_hop *hop, const struct kr_failure *failure)
   struct keyroute_connection *conn = hop->call->conn;
 
   hop->request = NULL;
-  kr_stats_add(conn->stats, KR_COUNT_REQUESTS_FAILED, 1);
+  kr_stats_add(conn->stats, hop->ops->scans ? KR_COUNT_SCANS_FAILED : KR_COUNT_REQUESTS_FAILED, 1);
   trace_request(hop, failure->message);
   kr_heal_report(conn, hop->location, hop->asked, failure);
   if (hop->ops->once && kr_heal_maybe_applied(failure)) {
@@ -188,8 +188,10 @@ static void count_lookup(struct kr_hop *hop)
   struct keyroute_detail *detail = &hop->call->detail;
   bool hit = lookup->source == KEYROUTE_SOURCE_CACHE;
 
-  kr_stats_add(hop->call->conn->stats, hit ? KR_COUNT_HITS : KR_COUNT_MISSES, 1);
-  if (hit) {
+  if (!hop->ops->scans) {
+    kr_stats_add(hop->call->conn->stats, hit ? KR_COUNT_HITS : KR_COUNT_MISSES, 1);
+  }
+  if (hit && !hop->ops->scans) {
     kr_trace_add(hop->call->trace, "cache", kr_clock_us() - hop->call->began_us, 0, NULL, "hit");
   }
   detail->source = lookup->source;

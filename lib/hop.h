@@ -19,12 +19,14 @@ struct kr_hop_ops {
   /* It is over: hop->failure says how. The hop is the owner's again, and may go. */
   void (*done)(struct kr_hop *hop);
 
-  bool once; /* what may have been done once must not be done twice */
+  bool once;  /* what may have been done once must not be done twice */
+  bool scans; /* what is sent are scans of the catalog, and counted as such */
 };
 
 /* Embedded in a call, which outlives it. The owner fills in the first part. */
 struct kr_hop {
   const struct kr_hop_ops *ops;
+  void *owner;                  /* the owner's */
   struct kr_call *call;         /* times, trace, detail */
   struct keyroute_table *table; /* counted by the owner */
   struct keyroute_bytes row;    /* the owner's */

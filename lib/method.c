@@ -135,8 +135,8 @@ static void done(struct kr_hop *hop)
   kr_call_end(hop->call);
 }
 
-static const struct kr_hop_ops idempotent_ops = {send, done, false};
-static const struct kr_hop_ops once_ops = {send, done, true};
+static const struct kr_hop_ops idempotent_ops = {.send = send, .done = done};
+static const struct kr_hop_ops once_ops = {.send = send, .done = done, .once = true};
 
 static void begin(struct kr_call *base)
 {
