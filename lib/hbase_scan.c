@@ -42,6 +42,8 @@ static void fill_scan(Kr__Pb__Scan *out, const struct kr_scan *scan)
   out->include_start_row = scan->include_start;
   out->has_include_stop_row = true;
   out->include_stop_row = scan->include_stop;
+  out->has_max_result_size = scan->max_len > 0;
+  out->max_result_size = scan->max_len;
   out->has_reversed = true;
   out->reversed = scan->reversed;
   out->has_max_versions = true;

@@ -12,6 +12,7 @@ struct kr_scan {
   bool include_stop;
   bool reversed;
   uint32_t limit;     /* rows, at least 1 */
+  size_t max_len;     /* bytes after which the server is to stop, as it counts; 0 = as it likes */
   const char *family; /* all of its columns */
 };
 
