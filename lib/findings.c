@@ -20,13 +20,19 @@ static bool store_one(struct kr_flight *flight, struct keyroute_location *locati
   return kr_cache_store(flight->means->cache, flight->table, location, flight->sent, kept) == 0;
 }
 
-/* Invariant 1, and the epoch of invariant 2. */
-static bool worth_keeping(const struct kr_flight *flight, const struct keyroute_location *location)
+/* Invariant 1. */
+bool kr_findings_usable(const struct keyroute_location *location)
 {
   const struct kr_server *primary = kr_location_server(location, 0);
 
-  return flight->epoch == kr_cache_epoch(flight->means->cache) && kr_location_placed(location) &&
+  return kr_location_placed(location) &&
          (primary == NULL || primary->failed_until_us <= kr_clock_us());
+}
+
+/* That, and the epoch of invariant 2. */
+static bool worth_keeping(const struct kr_flight *flight, const struct keyroute_location *location)
+{
+  return flight->epoch == kr_cache_epoch(flight->means->cache) && kr_findings_usable(location);
 }
 
 bool kr_findings_doubtful(const struct kr_flight *flight, const struct keyroute_location *location)

@@ -5,6 +5,9 @@
 
 /* What a flight found, and what becomes of it in the cache. Loop thread. */
 
+/* Is it on servers that may be asked, so that a hit may give it out? */
+bool kr_findings_usable(const struct keyroute_location *location);
+
 /* Was it reported to be wrong after it was asked for? */
 bool kr_findings_doubtful(const struct kr_flight *flight, const struct keyroute_location *location);
 
