@@ -88,7 +88,7 @@ static int make_locator(struct keyroute_connection *conn)
       .cache = conn->cache,
       .servers = conn->servers,
       .sweeper = conn->sweeper,
-      .catalog = &kr_catalog_meta,
+      .catalog = conn->catalog,
       .transport = conn->transport,
       .registry = conn->registry,
       .reports = conn->reports,
@@ -337,6 +337,7 @@ int kr_connection_open(struct keyroute_connection **out, const struct keyroute_o
   }
   conn->mem = mem;
   conn->settings = settings;
+  conn->catalog = &kr_catalog_meta;
   conn->retry = (struct kr_retry_policy){settings->retries, settings->pause_ms,
                                          settings->pause_overloaded_ms, settings->pause_max_ms};
   conn->random = (uint64_t)kr_clock_us() ^ (uint64_t)(uintptr_t)conn;
