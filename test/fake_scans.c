@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define META_NAME "hbase:meta,,1"
+#define CATALOG_PREFIX "hbase:"
 #define META_ENCODED "1588230740"
 
 /* ---- Answers -------------------------------------------------------------------------------- */
@@ -206,6 +206,7 @@ static void note_scan(struct fake_server *server, const struct fake_request *fro
   seen->small = scan->small;
   seen->pread = scan->read_type == KR__PB__SCAN__READ_TYPE__PREAD;
   seen->max_versions = scan->max_versions;
+  seen->max_result_size = scan->max_result_size;
   seen->close_scanner = request->close_scanner;
   seen->number_of_rows = request->number_of_rows;
   seen->has_limit_of_rows = request->has_limit_of_rows;
@@ -214,6 +215,16 @@ static void note_scan(struct fake_server *server, const struct fake_request *fro
   seen->priority = from->header->priority;
   seen->timeout_ms = from->header->timeout;
   seen->call_id = from->header->call_id;
+}
+
+static void turn_round(const struct fake_row **rows, size_t count)
+{
+  for (size_t i = 0; i < count / 2; i++) {
+    const struct fake_row *row = rows[i];
+
+    rows[i] = rows[count - 1 - i];
+    rows[count - 1 - i] = row;
+  }
 }
 
 /* Find a scan's rows and write the answer down. */
@@ -225,10 +236,17 @@ static struct fake_out answer_scan(struct fake_server *server, const struct fake
   size_t limit = request->number_of_rows;
   struct found found = {.family = server->seen.family, .spoil = fault->what};
 
-  if (fault->what == FAKE_NO_LIMIT) {
+  switch (fault->what) {
+  case FAKE_NO_LIMIT:
     limit = limit + 3;
-  } else if (fault->what == FAKE_EARLY_STOP || fault->what == FAKE_HEARTBEAT) {
+    break;
+  case FAKE_EARLY_STOP:
+  case FAKE_HEARTBEAT:
+  case FAKE_SILENT_STOP:
     limit = fault->rows < limit ? fault->rows : limit;
+    break;
+  default:
+    break;
   }
   struct fake_scan scan = {
       .start = {from->start_row.data, from->start_row.len},
@@ -243,7 +261,10 @@ static struct fake_out answer_scan(struct fake_server *server, const struct fake
   found.rows = must(calloc(limit + 1, sizeof(*found.rows)));
   found.count = fake_catalog_scan(server->catalog, &scan, found.rows, &found.more);
   found.heartbeat = fault->what == FAKE_HEARTBEAT;
-  found.more = found.more || found.heartbeat;
+  found.more = (found.more || found.heartbeat) && fault->what != FAKE_SILENT_STOP;
+  if (fault->what == FAKE_BACKWARDS) {
+    turn_round(found.rows, found.count);
+  }
   found.partial = fault->what == FAKE_PARTIAL_ROW;
   server->counts.rows += (unsigned)found.count;
   fake_note_executed(server, asked->header->method_name);
@@ -254,13 +275,14 @@ static struct fake_out answer_scan(struct fake_server *server, const struct fake
   return bytes;
 }
 
-static bool is_meta(const Kr__Pb__RegionSpecifier *region)
+/* Of hbase:meta, or of another table of the catalog (by name only): a server has the rows of one. */
+static bool is_catalog(const Kr__Pb__RegionSpecifier *region)
 {
   const char *name = region->type == KR__PB__REGION_SPECIFIER__REGION_SPECIFIER_TYPE__REGION_NAME
-                         ? META_NAME
+                         ? CATALOG_PREFIX
                          : META_ENCODED;
 
-  return region->value.len == strlen(name) && memcmp(region->value.data, name, strlen(name)) == 0;
+  return region->value.len >= strlen(name) && memcmp(region->value.data, name, strlen(name)) == 0;
 }
 
 static void refuse(struct fake_server *server, const struct fake_request *request,
@@ -280,7 +302,7 @@ static void run_scan(struct fake_server *server, const struct fake_request *aske
     }
     refuse(server, asked, "org.apache.hadoop.hbase.UnknownScannerException",
            "only opening scans are played");
-  } else if (request->region == NULL || request->scan == NULL || !is_meta(request->region)) {
+  } else if (request->region == NULL || request->scan == NULL || !is_catalog(request->region)) {
     refuse(server, asked, "org.apache.hadoop.hbase.NotServingRegionException",
            "region is not online here");
   } else {

@@ -140,6 +140,8 @@ enum fake_what {
   FAKE_PARTIAL_ROW,     /* the last row marked partial */
   FAKE_EARLY_STOP,      /* only the first `rows` rows, more_results_in_region */
   FAKE_HEARTBEAT,       /* the same and heartbeat_message */
+  FAKE_SILENT_STOP,     /* only the first `rows` rows, as if there were no more */
+  FAKE_BACKWARDS,       /* the right rows, the last one first */
   FAKE_NO_LIMIT,        /* more rows than asked for, if there are any */
 
   FAKE_APPLY_CLOSE,          /* execute it, then close the connection without a byte */
@@ -163,7 +165,7 @@ struct fake_fault {
   const char *class_name; /* FAKE_EXCEPTION, FAKE_FATAL; copied */
   const char *text;       /* first line behind the class name; copied; NULL = none */
   bool do_not_retry, overloaded;
-  size_t rows; /* FAKE_EARLY_STOP, FAKE_HEARTBEAT */
+  size_t rows; /* FAKE_EARLY_STOP, FAKE_HEARTBEAT, FAKE_SILENT_STOP */
   /* Only requests that name this region, or read this row; copied. In a Multi, FAKE_EXCEPTION then
    * happens to that region or row alone and takes a turn for each, without delay; and the faults
    * that say "a result" happen to the first one, or to that of the row. */
@@ -223,6 +225,7 @@ struct fake_seen {
   size_t start_len, stop_len;
   bool include_start, include_stop, reversed, small, close_scanner, pread;
   uint32_t number_of_rows, priority, timeout_ms, max_versions, call_id;
+  uint64_t max_result_size;
   bool has_limit_of_rows, handles_partials, handles_heartbeats;
 };
 

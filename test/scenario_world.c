@@ -444,6 +444,8 @@ static enum fake_what what_of(const struct scenario_line *line, const char *name
       {"partial-row", FAKE_PARTIAL_ROW},
       {"early-stop", FAKE_EARLY_STOP},
       {"heartbeat", FAKE_HEARTBEAT},
+      {"silent-stop", FAKE_SILENT_STOP},
+      {"backwards", FAKE_BACKWARDS},
       {"no-limit", FAKE_NO_LIMIT},
   };
 
