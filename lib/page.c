@@ -40,19 +40,7 @@ static size_t page_size(const struct kr_listing *listing)
   return listing->has_next ? size + listing->next.len : size;
 }
 
-/* Copy bytes to *at, which moves behind them. */
-static struct keyroute_bytes put(char **at, struct keyroute_bytes bytes)
-{
-  struct keyroute_bytes copy = kr_bytes(*at, bytes.len);
-
-  if (bytes.len > 0) {
-    memcpy(*at, bytes.data, bytes.len);
-    *at += bytes.len;
-  }
-  return copy;
-}
-
-static struct kr_span copy_span(const struct kr_span *from, char **at)
+static struct kr_span copy_span(const struct kr_span *from, uint8_t **at)
 {
   struct kr_span span = *from;
 
@@ -63,11 +51,11 @@ static struct kr_span copy_span(const struct kr_span *from, char **at)
     keyroute_location_ref(from->other);
   }
   if (from->kind != KEYROUTE_SPAN_REGION) {
-    span.start = put(at, from->start);
-    span.end = put(at, from->end);
+    span.start = kr_bytes_put(at, from->start);
+    span.end = kr_bytes_put(at, from->end);
   }
   if (from->owned != NULL) {
-    span.message = put(at, kr_bytes(from->message, strlen(from->message) + 1)).data;
+    span.message = kr_bytes_put(at, kr_bytes(from->message, strlen(from->message) + 1)).data;
     span.owned = NULL;
   }
   return span;
@@ -80,7 +68,7 @@ struct keyroute_page *kr_page_new(struct kr_mem *mem, const struct kr_listing *l
   if (page == NULL) {
     return NULL;
   }
-  char *at = (char *)(page->spans + listing->count);
+  uint8_t *at = (uint8_t *)(page->spans + listing->count);
 
   *page = (struct keyroute_page){
       .mem = kr_mem_ref(mem), .has_next = listing->has_next, .count = listing->count};
@@ -88,7 +76,7 @@ struct keyroute_page *kr_page_new(struct kr_mem *mem, const struct kr_listing *l
     page->spans[i] = copy_span(&listing->spans[i], &at);
   }
   if (listing->has_next) {
-    page->next = put(&at, kr_buf_view(&listing->next));
+    page->next = kr_bytes_put(&at, kr_buf_view(&listing->next));
   }
   return page;
 }

@@ -1,0 +1,639 @@
+/*
+ * A survey: reading the catalog's rows for a listing, from where it has to begin to its end.
+ *
+ * The rows of a table stand in its parent by start key. The region that holds the span's first row
+ * begins below it, nobody knows where: so first a region that begins below the span is looked for,
+ * its *anchor*, then everything from there on is read upwards.
+ *
+ *   "anchor"   down from the span's start: unless that is the table's, or the cache knows a region
+ *              that begins below it and reaches it, as it does for who goes on page after page
+ *   "scan"     up from the anchor: one request, and more where the answer does not reach
+ *   "confirm"  where there was no row: the table's first one. Is there a hole, or no such table?
+ *
+ *  1. Each request is a hop to the parent's region, with its retries; one is under way at a time,
+ *     and it is in no limit of scans: lookups need not wait for it.
+ *  2. Rows are believed to be all there are only if each stands behind the one before, in the order
+ *     of the servers. So every answer brings the end nearer.
+ *  3. One answer is of one moment, several are not: a region that is split or merged in between
+ *     would look like a hole or an overlap. So an anchor must be met again by reading up from it,
+ *     and a further request begins with the last row of the one before. If it is not as it was, all
+ *     is read again, a few times.
+ *  4. A table's end is believed if a region reaches it or an answer had no row. (Servers before 1.1
+ *     do not say that they have sent less than there is.)
+ *  5. What is met goes into the cache as far as findings.c has it: what was reported or dropped
+ *     since the request was sent does not.
+ *  6. That a table does not exist is said only when the whole of its rows was looked for.
+ *
+ * Threads: the loop.  Source: HBase ClientMetaTableAccessor, AsyncNonMetaRegionLocator
+ */
+#include "lib/survey.h"
+
+#include "lib/bytes.h"
+#include "lib/check.h"
+#include "lib/clock.h"
+#include "lib/findings.h"
+
+enum {
+  ROWS_MAX = 1024,  /* of one request: some ms of the loop's time */
+  ROWS_MORE = 128,  /* at least, once the first answer was not enough */
+  ROWS_ASIDE = 3,   /* besides the regions wanted: the anchor, and what ends the listing */
+  ANCHOR_ROWS = 4,  /* split parents may stand above it, or regions that do not reach the span */
+  RESTARTS_MAX = 4, /* how often the catalog may change under it */
+  SILENT_MAX = 8,   /* answers without a further row before the server is taken to be stuck */
+  FRAME_PARTS = 4,  /* an answer may fill one of so many parts of the longest frame */
+  TABLE_TEXT = 120
+};
+
+static const char *const step_names[] = {
+    [KR_SURVEY_ANCHOR] = "anchor", [KR_SURVEY_ROWS] = "scan", [KR_SURVEY_ANY] = "confirm"};
+
+static struct keyroute_connection *conn_of(const struct kr_survey *survey)
+{
+  return survey->call->conn;
+}
+
+/* ---- Ends ----------------------------------------------------------------------------------- */
+
+/* To whoever lists regions, a catalog on a dead server cannot be reached. */
+static void reword(struct kr_failure *failure)
+{
+  if (failure->code == KEYROUTE_E_DEAD_SERVER) {
+    failure->code = KEYROUTE_E_UNREACHABLE;
+    failure->kind = keyroute_error_kind(KEYROUTE_E_UNREACHABLE);
+  }
+}
+
+static void end_with(struct kr_survey *survey, const struct kr_failure *failure)
+{
+  survey->failure = *failure;
+  reword(&survey->failure);
+  if (survey->sent > 0) {
+    survey->call->detail.attempts = 1 + survey->retries;
+  }
+  survey->done(survey);
+}
+
+static void end(struct kr_survey *survey, enum keyroute_source source)
+{
+  struct kr_failure none = {.code = 0};
+
+  survey->call->detail.source = source;
+  end_with(survey, &none);
+}
+
+static void end_no_memory(struct kr_survey *survey)
+{
+  struct kr_failure failure;
+
+  kr_fail(&failure, KEYROUTE_E_NO_MEMORY, "out of memory");
+  end_with(survey, &failure);
+}
+
+static void end_no_table(struct kr_survey *survey)
+{
+  struct kr_question question = {.table = kr_table_name(survey->table)};
+  struct kr_failure failure;
+
+  kr_cache_clear_table(conn_of(survey)->cache, survey->table);
+  kr_check_no_table(&failure, &question);
+  end_with(survey, &failure);
+}
+
+static void end_late(struct kr_survey *survey)
+{
+  char table[TABLE_TEXT];
+  struct kr_failure failure;
+
+  kr_fail(&failure, KEYROUTE_E_TIMEOUT, "table %s: its regions could not all be read in time",
+          kr_bytes_print(table, sizeof(table), kr_table_name(survey->table)));
+  survey->call->detail.deadline = true;
+  end_with(survey, &failure);
+}
+
+/* ---- Requests ------------------------------------------------------------------------------- */
+
+static void received(void *arg, const struct kr_failure *failure, const struct kr_rows *rows);
+static void hop_done(struct kr_hop *hop);
+static void begin(struct kr_survey *survey);
+
+static struct kr_request *send(struct kr_hop *hop, const char *host, int port, int64_t timeout_ms)
+{
+  struct kr_survey *survey = hop->owner;
+  struct keyroute_connection *conn = conn_of(survey);
+  bool reversed = survey->phase == KR_SURVEY_ANCHOR;
+  struct kr_scan scan = {
+      .region = kr_location_name(hop->location),
+      .start_row = kr_buf_view(&survey->from),
+      .stop_row = kr_buf_view(&survey->to),
+      .include_start = true,
+      .include_stop = reversed,
+      .reversed = reversed,
+      .limit = survey->asked,
+      .max_len = conn->settings->max_frame_len / FRAME_PARTS,
+      .family = conn->catalog->family,
+  };
+
+  survey->epoch = kr_cache_epoch(conn->cache);
+  survey->sent = kr_cache_tick(conn->cache);
+  return conn->transport->ops->scan(conn->transport, host, port, &scan, timeout_ms, received,
+                                    survey);
+}
+
+static const struct kr_hop_ops hop_ops = {.send = send, .done = hop_done, .scans = true};
+
+static uint32_t choose_limit(const struct kr_survey *survey)
+{
+  const struct kr_listing *listing = &survey->listing;
+  size_t limit = survey->question.limit;
+  size_t wanted = ROWS_ASIDE + (limit > listing->entries ? limit - listing->entries : 0);
+
+  if (survey->phase != KR_SURVEY_ROWS) {
+    return survey->phase == KR_SURVEY_ANY ? 1 : ANCHOR_ROWS;
+  }
+  if (listing->entries > 0 && wanted < ROWS_MORE) {
+    wanted = ROWS_MORE;
+  }
+  return wanted < ROWS_MAX ? (uint32_t)wanted : ROWS_MAX;
+}
+
+/* Read on, between `from` and `to`. */
+static void request(struct kr_survey *survey)
+{
+  if (survey->from.failed || survey->to.failed) {
+    end_no_memory(survey);
+    return;
+  }
+  if (kr_clock_us() >= survey->call->deadline_us) {
+    end_late(survey);
+    return;
+  }
+  survey->asked = choose_limit(survey);
+  survey->hop = (struct kr_hop){
+      .ops = &hop_ops,
+      .owner = survey,
+      .call = survey->call,
+      .table = survey->parent,
+      .row = kr_buf_view(&survey->from),
+      .position = survey->from_side,
+      .step = step_names[survey->phase],
+  };
+  kr_hop_start(&survey->hop);
+}
+
+static void set_key(struct kr_buf *buf, struct keyroute_bytes key)
+{
+  buf->len = 0;
+  kr_buf_bytes(buf, key);
+}
+
+static void begin_phase(struct kr_survey *survey, enum kr_survey_phase phase)
+{
+  survey->phase = phase;
+  survey->from.len = survey->to.len = 0;
+  survey->from_side = KR_AT;
+  survey->resumes = false;
+  survey->silent = 0;
+}
+
+/* The first row of regions that start at a key, or above it. */
+static void put_first_key(const struct kr_survey *survey, struct kr_buf *buf,
+                          struct keyroute_bytes start)
+{
+  const struct kr_catalog *catalog = conn_of(survey)->catalog;
+
+  if (start.len > 0) {
+    catalog->search_key(buf, kr_table_name(survey->table), start, KR_BEFORE);
+  } else {
+    catalog->low_key(buf, kr_table_name(survey->table));
+  }
+}
+
+static void read_anchor(struct kr_survey *survey)
+{
+  survey->anchor_known = survey->anchor_reaches = false;
+  survey->anchor.len = 0;
+  begin_phase(survey, KR_SURVEY_ANCHOR);
+  put_first_key(survey, &survey->from, survey->question.start);
+  conn_of(survey)->catalog->low_key(&survey->to, kr_table_name(survey->table));
+  request(survey);
+}
+
+static void read_rows(struct kr_survey *survey)
+{
+  struct keyroute_bytes end = survey->question.end;
+
+  begin_phase(survey, KR_SURVEY_ROWS);
+  kr_listing_clear(&survey->listing);
+  kr_listing_init(&survey->listing, conn_of(survey)->mem, &survey->question);
+  put_first_key(survey, &survey->from, kr_buf_view(&survey->anchor));
+  if (end.len > 0) {
+    put_first_key(survey, &survey->to, end);
+  } else {
+    conn_of(survey)->catalog->high_key(&survey->to, kr_table_name(survey->table));
+  }
+  request(survey);
+}
+
+static void read_any(struct kr_survey *survey)
+{
+  const struct kr_catalog *catalog = conn_of(survey)->catalog;
+
+  begin_phase(survey, KR_SURVEY_ANY);
+  catalog->low_key(&survey->from, kr_table_name(survey->table));
+  catalog->high_key(&survey->to, kr_table_name(survey->table));
+  request(survey);
+}
+
+/* Read the parent's next region, in the direction of reading, if that goes on there. False = the
+ * one that was read, at `at`, is the last. */
+static bool read_next_region(struct kr_survey *survey, const struct keyroute_location *at)
+{
+  const struct kr_catalog *catalog = conn_of(survey)->catalog;
+  bool down = survey->phase == KR_SURVEY_ANCHOR;
+  struct keyroute_bytes border =
+      down ? keyroute_location_start_key(at) : keyroute_location_end_key(at);
+  int order = catalog->compare_keys(border, kr_buf_view(&survey->to));
+
+  if (border.len == 0 || (down ? order <= 0 : order >= 0)) {
+    return false;
+  }
+  set_key(&survey->from, border);
+  survey->from_side = down ? KR_BEFORE : KR_AT;
+  survey->resumes = false;
+  request(survey);
+  return true;
+}
+
+/* ---- Where to go from here ------------------------------------------------------------------ */
+
+static void after_anchor(struct kr_survey *survey, const struct keyroute_location *at)
+{
+  if (survey->anchor_known) {
+    read_rows(survey);
+  } else if (survey->cut_short) {
+    request(survey);
+  } else if (!read_next_region(survey, at)) {
+    read_rows(survey); /* no region starts below the span */
+  }
+}
+
+/* May all be read again, should the catalog have changed? If not, what comes is taken as it is. */
+static bool may_restart(const struct kr_survey *survey)
+{
+  return survey->restarts < RESTARTS_MAX;
+}
+
+/* Has the span been reached without a region that starts below it, though there was one? */
+static bool lost_anchor(const struct kr_survey *survey)
+{
+  return may_restart(survey) && survey->anchor_known && !survey->listing.anchored &&
+         (survey->listing.count > 0 || !survey->cut_short);
+}
+
+/* All rows of the span were read, or as many as the listing takes. */
+static void conclude(struct kr_survey *survey)
+{
+  if (kr_listing_end(&survey->listing) != 0) {
+    end_no_memory(survey);
+  } else if (survey->met) {
+    end(survey, KEYROUTE_SOURCE_CATALOG);
+  } else if (survey->question.end.len == 0) {
+    end_no_table(survey); /* nothing was met below the span either */
+  } else {
+    read_any(survey);
+  }
+}
+
+static void after_rows(struct kr_survey *survey, const struct keyroute_location *at)
+{
+  bool is_doubtful = survey->received > 0 && kr_listing_is_open(&survey->listing);
+
+  if (survey->is_torn || lost_anchor(survey)) {
+    survey->restarts++;
+    begin(survey);
+  } else if (!survey->listing.complete && (survey->cut_short || is_doubtful)) {
+    request(survey);
+  } else if (survey->listing.complete || !read_next_region(survey, at)) {
+    conclude(survey);
+  }
+}
+
+static void after_any(struct kr_survey *survey, const struct keyroute_location *at)
+{
+  if (survey->met) {
+    end(survey, KEYROUTE_SOURCE_CATALOG);
+  } else if (survey->cut_short) {
+    request(survey);
+  } else if (!read_next_region(survey, at)) {
+    end_no_table(survey);
+  }
+}
+
+static void go_on(struct kr_survey *survey, const struct keyroute_location *at)
+{
+  switch (survey->phase) {
+  case KR_SURVEY_ANCHOR:
+    after_anchor(survey, at);
+    break;
+  case KR_SURVEY_ROWS:
+    after_rows(survey, at);
+    break;
+  case KR_SURVEY_ANY:
+    after_any(survey, at);
+    break;
+  }
+}
+
+static void hop_done(struct kr_hop *hop)
+{
+  struct kr_survey *survey = hop->owner;
+  struct keyroute_location *at = hop->location;
+
+  hop->location = NULL;
+  survey->retries += hop->tries > 1 ? hop->tries - 1 : 0;
+  if (hop->failure.code != 0) {
+    end_with(survey, &hop->failure);
+  } else if (survey->short_of_memory) {
+    end_no_memory(survey);
+  } else {
+    go_on(survey, at);
+  }
+  keyroute_location_release(at);
+}
+
+/* ---- Answers -------------------------------------------------------------------------------- */
+
+/* Does each row stand behind the one before it (invariant 2)? The first one may be the one that was
+ * asked from. */
+static bool in_order(const struct kr_survey *survey, const struct kr_rows *rows)
+{
+  const struct kr_catalog *catalog = conn_of(survey)->catalog;
+  struct keyroute_bytes before = kr_buf_view(&survey->from);
+
+  for (size_t i = 0; i < rows->count; i++) {
+    int order = catalog->compare_keys(rows->rows[i].key, before);
+
+    order = survey->phase == KR_SURVEY_ANCHOR ? -order : order;
+    if (order < 0 || (order == 0 && i > 0)) {
+      return false;
+    }
+    before = rows->rows[i].key;
+  }
+  return true;
+}
+
+/* Does an answer have no row that is new, though there are more? */
+static bool is_silent(const struct kr_survey *survey, const struct kr_rows *rows)
+{
+  return rows->more && rows->count <= (survey->resumes ? 1 : 0);
+}
+
+/* An answer that does not get the survey anywhere is a failure of the server's. */
+static bool is_of_use(struct kr_failure *failure, struct kr_survey *survey,
+                      const struct kr_rows *rows)
+{
+  char table[TABLE_TEXT], address[300];
+  const struct kr_server *server = kr_location_server(survey->hop.location, 0);
+  bool ordered = in_order(survey, rows);
+
+  survey->silent = is_silent(survey, rows) ? survey->silent + 1 : 0;
+  if (ordered && survey->silent <= SILENT_MAX) {
+    return true; /* else each further one fails too, and the hop waits longer and longer */
+  }
+  kr_fail(failure, ordered ? KEYROUTE_E_TIMEOUT : KEYROUTE_E_PROTOCOL, "%s table %s",
+          ordered ? "keeps stopping before it meets a row of" : "rows out of order, of",
+          kr_bytes_print(table, sizeof(table), kr_table_name(survey->table)));
+  kr_fail_name_server(failure,
+                      kr_server_print(address, sizeof(address), server->host, server->port));
+  return false;
+}
+
+/* Rows come from above: the anchor is the first region that reaches the span, or the last one. */
+static void note_anchor(struct kr_survey *survey, const struct kr_catalog_row *row)
+{
+  if (row->location != NULL && !row->split && !survey->anchor_reaches) {
+    set_key(&survey->anchor, keyroute_location_start_key(row->location));
+    survey->anchor_known = true;
+    survey->anchor_reaches = kr_location_covers(row->location, survey->question.start, KR_BEFORE);
+  }
+}
+
+/* Have the cache keep what is whole, and the listing give out what the cache keeps. */
+static int keep(const struct kr_survey *survey, struct kr_catalog_row *row)
+{
+  struct keyroute_connection *conn = conn_of(survey);
+  struct keyroute_location *found = row->location;
+
+  if (!kr_check_live(row) || survey->epoch != kr_cache_epoch(conn->cache) ||
+      !kr_findings_usable(found) || kr_reports_doubt(conn->reports, found, survey->sent)) {
+    return 0;
+  }
+  int error = kr_cache_store(conn->cache, survey->table, found, survey->sent, &row->location);
+
+  if (error == 0) {
+    keyroute_location_release(found);
+  }
+  return error;
+}
+
+/* The first row of an answer that goes on from a row: is it that row, and as it was? */
+static bool is_seam(struct kr_survey *survey, const struct kr_catalog_row *row)
+{
+  bool is_same = kr_bytes_equal(row->key, kr_buf_view(&survey->from));
+
+  survey->is_torn = (!is_same || row->split != survey->last_split) && may_restart(survey);
+  return is_same;
+}
+
+static int use_row(struct kr_survey *survey, struct kr_catalog_row *row, bool first)
+{
+  int error = 0;
+
+  if (survey->phase == KR_SURVEY_ANCHOR) {
+    note_anchor(survey, row);
+    return survey->anchor.failed ? KEYROUTE_E_NO_MEMORY : 0;
+  }
+  if (first && survey->resumes && is_seam(survey, row)) {
+    return 0;
+  }
+  survey->last_split = row->split;
+  if ((error = keep(survey, row)) == 0 && !survey->is_torn) {
+    error = kr_listing_add(&survey->listing, row);
+  }
+  return error;
+}
+
+static int take_row(struct kr_survey *survey, const struct kr_row *from, bool first)
+{
+  struct keyroute_connection *conn = conn_of(survey);
+  struct kr_catalog_row row;
+  int error =
+      conn->catalog->parse_row(&row, conn->mem, conn->servers, kr_table_name(survey->table), from);
+
+  if (error == 0) {
+    error = use_row(survey, &row, first);
+    keyroute_location_release(row.location);
+  }
+  return error;
+}
+
+/* The next request goes on with the last row (invariant 3; and servers before 1.4 cannot be told to
+ * leave it out). */
+static void move_on(struct kr_survey *survey, const struct kr_rows *rows)
+{
+  if (rows->count > 0) {
+    set_key(&survey->from, rows->rows[rows->count - 1].key);
+    survey->from_side = KR_AT;
+    survey->resumes = true;
+  }
+}
+
+/* Rows are gone when their callback returns. */
+static void take_rows(struct kr_survey *survey, const struct kr_rows *rows)
+{
+  size_t known = survey->resumes && rows->count > 0;
+  int error = 0;
+
+  survey->received = rows->count - known;
+  survey->cut_short = rows->more || rows->count == survey->asked;
+  survey->met = survey->met || rows->count > 0;
+  survey->is_torn = survey->phase == KR_SURVEY_ROWS && survey->resumes && rows->count == 0 &&
+                    !rows->more && may_restart(survey);
+  for (size_t i = 0; i < rows->count && error == 0 && survey->phase != KR_SURVEY_ANY; i++) {
+    error = take_row(survey, &rows->rows[i], i == 0);
+  }
+  move_on(survey, rows);
+  survey->short_of_memory = error != 0 || survey->from.failed;
+}
+
+static void received(void *arg, const struct kr_failure *failure, const struct kr_rows *rows)
+{
+  struct kr_survey *survey = arg;
+  struct kr_failure trouble;
+
+  if (failure->code != 0) {
+    kr_hop_failed(&survey->hop, failure);
+  } else if (!is_of_use(&trouble, survey, rows)) {
+    kr_hop_failed(&survey->hop, &trouble);
+  } else {
+    take_rows(survey, rows);
+    kr_hop_answered(&survey->hop);
+  }
+}
+
+/* ---- A table that has no parent ------------------------------------------------------------- */
+
+static void root_found(struct kr_lookup *lookup)
+{
+  struct kr_survey *survey = lookup->arg;
+  struct keyroute_detail *detail = &survey->call->detail;
+  struct kr_catalog_row row = {.location = lookup->location};
+
+  detail->deadline = lookup->deadline;
+  detail->attempts = lookup->attempts;
+  detail->rpcs = lookup->rpcs;
+  if (lookup->location == NULL) {
+    end_with(survey, &lookup->failure);
+  } else if (kr_listing_add(&survey->listing, &row) != 0 || kr_listing_end(&survey->listing) != 0) {
+    end_no_memory(survey);
+  } else {
+    end(survey, lookup->source);
+  }
+}
+
+/* The registry says where its only region is. */
+static void find_root(struct kr_survey *survey)
+{
+  survey->lookup = (struct kr_lookup){
+      .table = survey->table,
+      .refresh = true,
+      .began_us = survey->call->began_us,
+      .deadline_us = survey->call->deadline_us,
+      .trace = survey->call->trace,
+      .done = root_found,
+      .arg = survey,
+  };
+  kr_locator_start(conn_of(survey)->locator, &survey->lookup);
+}
+
+/* ---- From outside --------------------------------------------------------------------------- */
+
+/* A region of the cache that begins below the span and reaches it. */
+static void guess_anchor(struct kr_survey *survey)
+{
+  const struct keyroute_location *known;
+
+  kr_rcu_read_begin();
+  known = kr_table_find(survey->table, survey->question.start, KR_BEFORE);
+  if (known != NULL) {
+    set_key(&survey->anchor, keyroute_location_start_key(known));
+    survey->anchor_known = true;
+  }
+  kr_rcu_read_end();
+}
+
+static void begin(struct kr_survey *survey)
+{
+  bool from_first = survey->question.start.len == 0;
+
+  survey->met = false;
+  if (!from_first && survey->restarts == 0) {
+    guess_anchor(survey);
+  }
+  if (from_first || (survey->restarts == 0 && survey->anchor_known)) {
+    read_rows(survey);
+  } else {
+    read_anchor(survey);
+  }
+}
+
+static void find_parent(struct kr_survey *survey, struct keyroute_bytes name)
+{
+  survey->parent = kr_cache_table(conn_of(survey)->cache, name);
+  if (survey->parent == NULL) {
+    end_no_memory(survey);
+  } else {
+    kr_table_pin(survey->parent);
+    begin(survey);
+  }
+}
+
+void kr_survey_start(struct kr_survey *survey)
+{
+  struct keyroute_connection *conn = conn_of(survey);
+  struct keyroute_bytes parent = conn->catalog->parent(kr_table_name(survey->table));
+
+  survey->question.now_us = kr_clock_us();
+  kr_listing_init(&survey->listing, conn->mem, &survey->question);
+  kr_buf_init(&survey->anchor, conn->mem);
+  kr_buf_init(&survey->from, conn->mem);
+  kr_buf_init(&survey->to, conn->mem);
+  if (parent.len == 0) {
+    find_root(survey);
+  } else {
+    find_parent(survey, parent);
+  }
+}
+
+/* Of a lookup, CLOSED comes from the locator, which ends all of them. */
+void kr_survey_stop(struct kr_survey *survey, int code)
+{
+  if (survey->parent != NULL) {
+    kr_hop_stop(&survey->hop, code);
+  } else if (code == KEYROUTE_E_CANCELLED) {
+    kr_locator_cancel(conn_of(survey)->locator, &survey->lookup);
+  }
+}
+
+void kr_survey_clear(struct kr_survey *survey)
+{
+  kr_table_release(survey->parent);
+  if (survey->listing.mem == NULL) {
+    return; /* it was never started */
+  }
+  keyroute_location_release(survey->lookup.location);
+  kr_listing_clear(&survey->listing);
+  kr_buf_clear(&survey->anchor);
+  kr_buf_clear(&survey->from);
+  kr_buf_clear(&survey->to);
+}
