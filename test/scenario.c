@@ -21,6 +21,7 @@
 #include "lib/connection.h"
 #include "lib/latch.h"
 #include "lib/registry_static.h"
+#include "test/page_text.h"
 #include "test/scenario_world.h"
 
 #include <check.h>
@@ -31,7 +32,7 @@
 #include <time.h>
 #include <utlist.h>
 
-enum { EXPECT_MS = 3000, NAME_SIZE = 512 };
+enum { EXPECT_MS = 3000, NAME_SIZE = 512, LISTED_SIZE = 1 << 20 };
 
 /* How a lookup came out. */
 struct answer {
@@ -619,6 +620,81 @@ static void play_finish(struct scenario *scenario, struct scenario_line *line,
   free(running);
 }
 
+/* ---- Listings ------------------------------------------------------------------------------- */
+
+/* What pages told, one after another. */
+struct listed {
+  int error;
+  char text[LISTED_SIZE];
+  char next[NAME_SIZE]; /* unescaped */
+  struct keyroute_bytes from;
+  bool more;
+  int64_t spans, pages, rpcs;
+  struct keyroute_detail detail; /* of the last one */
+};
+
+static void list_page(struct listed *listed, struct keyroute_connection *conn, const char *table,
+                      struct keyroute_bytes end, size_t limit, const struct keyroute_call *call)
+{
+  struct keyroute_page *page = NULL;
+
+  listed->more = false;
+  listed->error =
+      keyroute_regions(&page, conn, table, listed->from, end, limit, call, &listed->detail);
+  listed->rpcs += listed->detail.rpcs;
+  if (listed->error == 0) {
+    listed->pages++;
+    listed->spans += (int64_t)keyroute_page_count(page);
+    page_text_spans(listed->text, sizeof(listed->text), page);
+    listed->more = keyroute_page_next(page, &listed->from);
+  }
+  if (listed->more && listed->from.len <= sizeof(listed->next)) {
+    memcpy(listed->next, listed->from.data, listed->from.len);
+    listed->from.data = listed->next;
+  }
+  keyroute_page_free(page);
+}
+
+static void check_listed(struct scenario *scenario, struct scenario_line *expected,
+                         struct listed *listed)
+{
+  const char *code = scenario_line_word(expected, 0);
+  const char *got = listed->error == 0 ? "LISTED" : keyroute_errname(listed->error);
+
+  if (!names_code(code, got)) {
+    scenario_line_fail(expected, "%s, not %s (%s)", got, code, listed->detail.message);
+  }
+  if (listed->error == 0 && scenario_line_more(expected, 1) &&
+      strcmp(scenario_line_bytes(expected, 1).data, listed->text) != 0) {
+    scenario_line_fail(expected, "it is \"%s\"", listed->text);
+  }
+  check_number(expected, "spans", listed->spans);
+  check_number(expected, "pages", listed->pages);
+  check_detail(scenario, expected, &listed->detail);
+}
+
+/* list TABLE "start" "end" [all] [limit=N] [deadline=MS] */
+static void play_list(struct scenario *scenario, struct scenario_line *line,
+                      struct scenario_line *expected)
+{
+  struct listed *listed = must(calloc(1, sizeof(*listed)));
+  struct keyroute_call call = KEYROUTE_CALL_INIT;
+  const char *table = scenario_line_word(line, 1);
+  struct keyroute_bytes end = scenario_line_bytes(line, 3);
+  size_t limit = (size_t)scenario_line_number(line, "limit", 0);
+  bool all = scenario_line_has(line, "all");
+
+  listed->detail.size = sizeof(listed->detail);
+  listed->from = scenario_line_bytes(line, 2);
+  call.deadline_ms = scenario_line_number(line, "deadline", 0);
+  do {
+    list_page(listed, open_connection(scenario, line), table, end, limit, &call);
+  } while (all && listed->more);
+  listed->detail.rpcs = (unsigned)listed->rpcs;
+  check_listed(scenario, expected, listed);
+  free(listed);
+}
+
 /* ---- The cache ------------------------------------------------------------------------------ */
 
 /* peek TABLE "row" -> FOUND ..., or -> NOT_CACHED */
@@ -893,9 +969,9 @@ static void play_statement(struct scenario *scenario, struct scenario_line *line
   } statements[] = {
       {"after", play_after},   {"cancel", play_cancel}, {"clear", play_clear},
       {"close", play_close},   {"expect", play_expect}, {"finish", play_finish},
-      {"locate", play_locate}, {"mark", play_mark},     {"option", play_option},
-      {"peek", play_peek},     {"report", play_report}, {"settle", play_settle},
-      {"start", play_start},   {"wait", play_wait},
+      {"list", play_list},     {"locate", play_locate}, {"mark", play_mark},
+      {"option", play_option}, {"peek", play_peek},     {"report", play_report},
+      {"settle", play_settle}, {"start", play_start},   {"wait", play_wait},
   };
   const char *name = scenario_line_word(line, 0);
 
