@@ -161,8 +161,9 @@ END_TEST
 static void read_all_pages(void)
 {
   static const char *const names[] = {
-      "libkeyroute",    "keyroute_open",   "keyroute_options", "keyroute_peek", "keyroute_locate",
-      "keyroute_bytes", "keyroute_report", "keyroute_drain",   "keyroute_get",  "keyroute_call",
+      "libkeyroute",     "keyroute_open",  "keyroute_options", "keyroute_peek",
+      "keyroute_locate", "keyroute_bytes", "keyroute_report",  "keyroute_drain",
+      "keyroute_get",    "keyroute_call",  "keyroute_regions",
   };
   size_t len = 0;
 
@@ -307,7 +308,7 @@ START_TEST(test_man__examples_are_those_that_are_compiled)
   static const char *const pairs[][2] = {
       {"libkeyroute", "blocking"},   {"keyroute_open", "stats"},  {"keyroute_options", "options"},
       {"keyroute_locate", "async"},  {"keyroute_peek", "peek"},   {"keyroute_bytes", "bytes"},
-      {"keyroute_report", "report"}, {"keyroute_drain", "epoll"},
+      {"keyroute_report", "report"}, {"keyroute_drain", "epoll"}, {"keyroute_regions", "regions"},
   };
 
   for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {

@@ -851,7 +851,8 @@ enum keyroute_span_kind {
 struct keyroute_span {
   size_t size;
   enum keyroute_span_kind kind;
-  struct keyroute_bytes start, end;   /* of a region: all of it; borrowed from the page */
+  struct keyroute_bytes start, end; /* of a region: all of it; CORRUPT: both the key where it would
+                                       * start; else cut to what was asked about; borrowed */
   struct keyroute_location *location; /* REGION; OVERLAP: the one that starts first; else NULL */
   struct keyroute_location *other;    /* OVERLAP: the one that starts inside it; else NULL */
   bool offline;                       /* REGION: it is marked as offline */
@@ -868,8 +869,8 @@ struct keyroute_page;
  *  table  "name" or "namespace:name"
  *  start  the first row of interest; the region that holds it comes first. Empty = the first
  *  end    the first row of no more interest; empty = none
- *  limit  regions of one page, read in as few requests as the catalog's server allows; 0 = 1000, at
- *         most 10000
+ *  limit  regions of one page, read some thousand a request; 0 = 1000, at most 10000. A page that
+ *         would end inside an overlap goes on to its end.
  *  call   flags: KEYROUTE_TRACE only; replica: 0 only
  *  Errors: as keyroute_locate, but HOLE, OVERLAP, OFFLINE, NO_SERVER, DEAD_SERVER and CORRUPT,
  *  which are no errors here; INVALID_ARGUMENT also if start is not below end.
