@@ -118,10 +118,44 @@ static void judge_uncovered(struct kr_checked *out, const struct kr_question *qu
   }
 }
 
+/* Raise the reach to a key, unless it is above the row. */
+static void raise_reach(struct kr_checked *out, const struct kr_question *question,
+                        struct keyroute_bytes key)
+{
+  if (kr_bytes_compare(key, question->row) <= 0 && kr_bytes_compare(key, out->reach) > 0) {
+    out->reach = key;
+  }
+}
+
+/* Down to which row the rows at hand say the same: to where the next of them begins that covers the
+ * row, or ends that does not. One that cannot be believed and hides what is below it is taken to
+ * cover it. */
+static void find_reach(struct kr_checked *out, const struct kr_question *question,
+                       const struct kr_catalog_row *rows, size_t count)
+{
+  bool live = false;
+
+  for (size_t i = 0; i < count; i++) {
+    const struct kr_catalog_row *row = &rows[i];
+
+    if (row->location == NULL && !live) {
+      raise_reach(out, question, row->start_key.data != NULL ? row->start_key : question->row);
+      return;
+    }
+    if (row->location != NULL) {
+      raise_reach(out, question,
+                  covers(row, question) ? keyroute_location_start_key(row->location)
+                                        : keyroute_location_end_key(row->location));
+      live = live || kr_check_live(row);
+    }
+  }
+}
+
 void kr_check_rows(struct kr_checked *out, const struct kr_question *question,
                    const struct kr_catalog_row *rows, size_t count, bool complete)
 {
   *out = (struct kr_checked){.verdict = KR_VERDICT_FAILED};
+  find_reach(out, question, rows, count);
   if (count == 0) {
     out->verdict = KR_VERDICT_EMPTY;
     return;

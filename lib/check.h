@@ -16,6 +16,8 @@ struct kr_checked {
   enum kr_verdict verdict;
   struct keyroute_location *location; /* FOUND, or NO_SERVER: borrowed from the rows */
   struct keyroute_bytes hole_start;   /* BEHIND: end of the last live region below the row */
+  struct keyroute_bytes reach;        /* all rows from this one up to that asked for are judged so;
+                                       * a view into question or rows */
   struct kr_failure failure;
 };
 

@@ -161,6 +161,7 @@ static void on_state(void *arg, const struct kr_failure *failure, const struct k
   }
   kr_findings_forget_row(flight);
   kr_check_table_state(&flight->failure, &question, state);
+  flight->reach.len = 0; /* it is that of all its rows */
   flight->host->ended(flight);
 }
 

@@ -54,6 +54,7 @@ struct kr_flight *kr_flight_new(const struct kr_means *means, const struct kr_fl
   flight->row = kr_copy(means->mem, row);
   kr_buf_init(&flight->parent_row, means->mem);
   kr_buf_init(&flight->last_key, means->mem);
+  kr_buf_init(&flight->reach, means->mem);
   if (flight->row == NULL) {
     kr_free(means->mem, flight);
     return NULL;
@@ -84,6 +85,7 @@ void kr_flight_free(struct kr_flight *flight)
   kr_table_release(flight->table);
   kr_buf_clear(&flight->parent_row);
   kr_buf_clear(&flight->last_key);
+  kr_buf_clear(&flight->reach);
   kr_free(means->mem, flight->row);
   kr_free(means->mem, flight);
 }
@@ -226,6 +228,12 @@ static void decide(struct kr_flight *flight, bool complete)
   struct kr_checked checked;
 
   kr_check_rows(&checked, &question, flight->rows, flight->row_count, complete);
+  flight->reach.len = 0;
+  kr_buf_bytes(&flight->reach, checked.reach);
+  if (flight->reach.failed) {
+    kr_flight_end_no_memory(flight);
+    return;
+  }
   switch (checked.verdict) {
   case KR_VERDICT_FOUND:
     decide_found(flight, checked.location);

@@ -71,6 +71,7 @@ struct kr_flight {
   uint64_t sent;                      /* the cache's time when the read was sent; 0 = not yet */
   struct keyroute_location *location; /* counted; holds the row; NULL = failure */
   struct kr_failure failure;
+  struct kr_buf reach; /* the result is that of all rows from this one up to the flight's */
 
   /* The flight's own. */
   struct kr_lookup parent;

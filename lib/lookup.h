@@ -1,6 +1,7 @@
 #ifndef KR_LOOKUP_H
 #define KR_LOOKUP_H
 
+#include "lib/buf.h"
 #include "lib/cache.h"
 #include "lib/error.h"
 #include "lib/loop.h"
@@ -33,7 +34,9 @@ struct kr_lookup {
   int64_t began_us;             /* on kr_clock_us */
   int64_t deadline_us;          /* on kr_clock_us */
   struct keyroute_trace *trace; /* the owner's; NULL = none */
-  struct kr_flight *flight_of;  /* the flight that it is made for; NULL = an application's */
+  struct kr_buf *reach;        /* the owner's, NULL = none: gets the lowest row from which on, up to
+                                 * this lookup's own, all would fail as it did; empty = all below */
+  struct kr_flight *flight_of; /* the flight that it is made for; NULL = an application's */
 
   /* Runs once, on the loop. The lookup is the owner's again, and may be gone when it returns. */
   void (*done)(struct kr_lookup *lookup);

@@ -148,7 +148,8 @@ static void sleep_for(struct kr_lookup *lookup, int64_t wait_ms)
 }
 
 /* A try has failed: end the lookup, or let it sleep. */
-void kr_lookup_try_failed(struct kr_lookup *lookup, const struct kr_failure *failure)
+void kr_lookup_try_failed(struct kr_lookup *lookup, const struct kr_failure *failure,
+                          struct keyroute_bytes reach)
 {
   struct kr_locator *locator = lookup->locator;
   /* Rounded up: a wait that ends just before the deadline would be followed by one more try. */
@@ -158,6 +159,10 @@ void kr_lookup_try_failed(struct kr_lookup *lookup, const struct kr_failure *fai
   /* TIMEOUT is for when nothing had answered: what did answer is the better reason. */
   if (failure->code != KEYROUTE_E_TIMEOUT || lookup->failure.code == 0) {
     lookup->failure = *failure;
+  }
+  if (lookup->reach != NULL) {
+    lookup->reach->len = 0;
+    kr_buf_bytes(lookup->reach, reach);
   }
   if (!lookup->single_try) {
     wait_ms =

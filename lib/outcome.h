@@ -19,8 +19,9 @@ void kr_lookup_end(struct kr_lookup *lookup);  /* with what its failure says */
 /* Take it out of everything, without an end. */
 void kr_lookup_take_out(struct kr_lookup *lookup);
 
-/* A try has failed: end it, or let it sleep. */
-void kr_lookup_try_failed(struct kr_lookup *lookup, const struct kr_failure *failure);
+/* A try has failed, as that of all rows from `reach` up to it would: end it, or let it sleep. */
+void kr_lookup_try_failed(struct kr_lookup *lookup, const struct kr_failure *failure,
+                          struct keyroute_bytes reach);
 
 /* Have one that sleeps try again soon: not all at once, and not in this turn of the loop. */
 void kr_lookup_wake_soon(struct kr_lookup *lookup);

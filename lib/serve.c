@@ -63,11 +63,11 @@ static void serve(struct kr_lookup *lookup, struct kr_flight *flight,
     kr_lookup_found(lookup, found,
                     flight->queue->is_root ? KEYROUTE_SOURCE_REGISTRY : KEYROUTE_SOURCE_CATALOG);
   } else if (is_member) {
-    kr_lookup_try_failed(lookup, &failure);
+    kr_lookup_try_failed(lookup, &failure, kr_buf_view(&flight->reach));
   } else if (lookup->state == KR_LOOKUP_READY || lookup->state == KR_LOOKUP_HOPING) {
     /* Its own try would find the same. */
     lookup->attempts++;
-    kr_lookup_try_failed(lookup, &failure);
+    kr_lookup_try_failed(lookup, &failure, keyroute_location_start_key(found));
   }
 }
 
@@ -141,7 +141,7 @@ static void end_no_table(struct kr_flight *flight)
 void kr_serve_failure(struct kr_flight *flight)
 {
   while (flight->members != NULL) {
-    kr_lookup_try_failed(flight->members, &flight->failure);
+    kr_lookup_try_failed(flight->members, &flight->failure, kr_buf_view(&flight->reach));
   }
   hear(flight->queue, &flight->failure);
   if (flight->failure.code == KEYROUTE_E_TABLE_NOT_FOUND) {

@@ -7,6 +7,8 @@
 #include "test/made_location.h"
 #include "test/run_suite.h"
 
+#include <stdlib.h>
+
 /* Rows, nearest first, and the question asked of them. */
 struct fixture {
   struct kr_mem *mem;
@@ -519,6 +521,111 @@ END_TEST
 
 /* ---- The suite ---- */
 
+/* ---- How far down a judgement holds ---- */
+
+/* A catalog at random: regions of one table, in the order of its rows. */
+struct catalog {
+  struct kr_catalog_row rows[6];
+  size_t count;
+};
+
+static unsigned draw(unsigned *seed, unsigned bound)
+{
+  *seed = *seed * 1103515245u + 12345u;
+  return (*seed >> 16) % bound;
+}
+
+static void add_at_random(struct catalog *catalog, struct fixture *fixture, unsigned *seed)
+{
+  struct kr_catalog_row *row = &catalog->rows[catalog->count++];
+  unsigned from = draw(seed, 6), to = from + 1 + draw(seed, 3);
+  const char start[2] = {from == 0 ? '\0' : (char)('a' + from), '\0'};
+  const char end[2] = {to > 7 ? '\0' : (char)('a' + to), '\0'};
+  struct made made = {"t", start, end, 1 + (int64_t)draw(seed, 3), "h", 16020, 5, 2};
+
+  row->location = make_location(fixture->mem, fixture->servers, &made);
+  row->start_key = keyroute_location_start_key(row->location);
+  row->split = draw(seed, 5) == 0;
+  row->offline = row->split || draw(seed, 5) == 0;
+}
+
+static int64_t id_of(const struct kr_catalog_row *row)
+{
+  return keyroute_location_region_id(row->location);
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+  const struct kr_catalog_row *first = a, *second = b;
+  int order = kr_bytes_compare(first->start_key, second->start_key);
+
+  return order != 0 ? order : (id_of(first) > id_of(second)) - (id_of(first) < id_of(second));
+}
+
+/* Judge a row of the catalog as a scan would have met its rows. */
+static struct kr_checked judge_in(const struct catalog *catalog, const bool *corrupt,
+                                  const char *row)
+{
+  struct kr_question question = {keyroute_string("t"), keyroute_string(row), KR_AT};
+  struct kr_catalog_row rows[6];
+  struct kr_checked checked;
+  size_t count = 0;
+
+  for (size_t i = catalog->count; i-- > 0;) {
+    if (kr_bytes_compare(catalog->rows[i].start_key, question.row) <= 0) {
+      rows[count] = catalog->rows[i];
+      if (corrupt[i]) {
+        rows[count].location = NULL;
+        kr_fail(&rows[count].failure, KEYROUTE_E_CORRUPT, "row %zu", i);
+      }
+      count++;
+    }
+  }
+  kr_check_rows(&checked, &question, rows, count, true);
+  if (checked.reach.data == row) {
+    checked.reach = keyroute_string(row);
+  }
+  return checked;
+}
+
+START_TEST(test_check__all_rows_down_to_the_reach_are_judged_alike)
+{
+  unsigned seed = (unsigned)_i;
+
+  for (int round = 0; round < 200; round++) {
+    struct fixture fixture = fixture_new();
+    struct catalog catalog = {.count = 0};
+    bool corrupt[6];
+    size_t count = 1 + draw(&seed, 6);
+
+    for (size_t i = 0; i < count; i++) {
+      add_at_random(&catalog, &fixture, &seed);
+      corrupt[i] = draw(&seed, 8) == 0;
+    }
+    qsort(catalog.rows, count, sizeof(catalog.rows[0]), compare_rows);
+    for (char letter = 'a'; letter <= 'i'; letter++) {
+      const char row[3] = {letter, '5', '\0'};
+      struct kr_checked checked = judge_in(&catalog, corrupt, row);
+
+      for (char below = 'a'; below <= letter; below++) {
+        const char other[3] = {below, '5', '\0'};
+        struct kr_checked same = judge_in(&catalog, corrupt, other);
+
+        if (kr_bytes_compare(keyroute_string(other), checked.reach) >= 0) {
+          ck_assert_msg(same.verdict == checked.verdict && same.location == checked.location &&
+                            same.failure.code == checked.failure.code,
+                        "seed %d, round %d: %s is not judged as %s", _i, round, other, row);
+        }
+      }
+    }
+    for (size_t i = 0; i < count; i++) {
+      keyroute_location_release(catalog.rows[i].location);
+    }
+    fixture_free(&fixture);
+  }
+}
+END_TEST
+
 static Suite *suite(void)
 {
   Suite *made = suite_create("check");
@@ -552,6 +659,7 @@ static Suite *suite(void)
   tcase_add_test(tests, test_check__failed_server_is_dead_until_its_time_is_over);
   tcase_add_test(tests, test_check__any_replica_passes_over_the_dead_and_the_absent);
   tcase_add_test(tests, test_check__dropped_server_is_not_one_to_ask);
+  tcase_add_loop_test(tests, test_check__all_rows_down_to_the_reach_are_judged_alike, 0, 20);
   suite_add_tcase(made, tests);
   return made;
 }

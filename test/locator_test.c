@@ -1420,6 +1420,59 @@ static void add_retry_tests(TCase *tests)
   tcase_add_test(tests, test_locator__last_wait_ends_with_the_deadline_and_no_try_more);
 }
 
+/* ---- How far down a failure holds ---- */
+
+/* A lookup of one try that wants to know. */
+static struct kr_buf ask_for_reach(struct ask *ask, struct world *world, const char *row)
+{
+  struct kr_buf reach;
+
+  kr_buf_init(&reach, world->mem);
+  ask_init(ask, world, "t", row);
+  ask->lookup.single_try = true;
+  ask->lookup.reach = &reach;
+  ask_start(ask);
+  fake_clock_pass_ms(1);
+  ck_assert_int_eq(ask->done, 1);
+  ask_clear(ask);
+  return reach;
+}
+
+static void expect_reach(struct world *world, const char *row, int code, const char *lowest)
+{
+  struct ask asked;
+  struct kr_buf reach = ask_for_reach(&asked, world, row);
+
+  ck_assert_int_eq(asked.lookup.failure.code, code);
+  ck_assert_uint_eq(reach.len, strlen(lowest));
+  ck_assert_mem_eq(reach.data != NULL ? (const char *)reach.data : "", lowest, reach.len);
+  kr_buf_clear(&reach);
+}
+
+static void fail_unreachable(struct kr_failure *failure, const struct kr_request *request)
+{
+  (void)request;
+  kr_fail(failure, KEYROUTE_E_UNREACHABLE, "no");
+}
+
+START_TEST(test_locator__failure_tells_from_which_row_on_it_holds)
+{
+  struct world *world = world_new();
+
+  put_region(world, "t", "", "c", 1);
+  put_dead(world, "e", "h", 2, false);
+  put_region(world, "t", "h", "k", 3);
+  world_start(world);
+
+  expect_reach(world, "d", KEYROUTE_E_HOLE, "c");
+  expect_reach(world, "g", KEYROUTE_E_OFFLINE, "e");
+  expect_reach(world, "z", KEYROUTE_E_HOLE, "k");
+  world->judge = fail_unreachable;
+  expect_reach(world, "z", KEYROUTE_E_UNREACHABLE, "");
+  world_free(world);
+}
+END_TEST
+
 static void add_server_tests(TCase *tests)
 {
   tcase_add_test(tests, test_locator__region_without_server_is_answered_once_it_has_one);
@@ -1428,6 +1481,7 @@ static void add_server_tests(TCase *tests)
   tcase_add_test(tests, test_locator__refresh_joins_a_read_that_is_yet_to_be_sent);
   tcase_add_test(tests, test_s032_refresh_that_changes_nothing_keeps_the_location);
   tcase_add_test(tests, test_locator__waiters_share_what_a_scan_says_about_their_region);
+  tcase_add_test(tests, test_locator__failure_tells_from_which_row_on_it_holds);
 }
 
 static Suite *suite(void)
