@@ -1,12 +1,15 @@
 /*
  * The record of one call: its steps in the order they ended, each with its time. A trace is a help
- * to people, so a step that finds no memory is left out and the call goes on.
+ * to people, so a step that finds no memory is left out and the call goes on; and of a call about
+ * many rows only the first STEPS_MAX steps are kept, the last of which says so.
  */
 #include "lib/trace.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { STEPS_MAX = 1000 };
 
 struct step {
   const char *name;
@@ -46,6 +49,9 @@ void kr_trace_free(struct keyroute_trace *trace)
 
 static struct step *new_step(struct keyroute_trace *trace)
 {
+  if (trace->count == STEPS_MAX) {
+    return NULL;
+  }
   if (trace->count == trace->cap) {
     size_t cap = trace->cap > 0 ? 2 * trace->cap : 8;
     struct step *steps = kr_realloc(trace->mem, trace->steps, cap * sizeof(*steps));
@@ -66,6 +72,10 @@ void kr_trace_add(struct keyroute_trace *trace, const char *name, int64_t at_us,
   va_list arguments;
 
   if (step == NULL) {
+    return;
+  }
+  if (trace->count == STEPS_MAX) {
+    *step = (struct step){.name = "...", .at_us = at_us, .detail = "further steps are not kept"};
     return;
   }
   step->name = name;

@@ -41,6 +41,24 @@ START_TEST(test_trace__steps_come_back_in_order)
 }
 END_TEST
 
+START_TEST(test_trace__of_very_many_steps_the_first_are_kept_and_that_is_said)
+{
+  struct kr_mem *mem = failing_mem_new();
+  struct keyroute_trace *trace = kr_trace_new(mem);
+
+  for (int i = 0; i < 5000; i++) {
+    kr_trace_add(trace, "multi", i, 0, "h:1", "step %d", i);
+  }
+
+  ck_assert_uint_eq(keyroute_trace_count(trace), 1000);
+  ck_assert_str_eq(step_of(trace, 998).detail, "step 998");
+  ck_assert_str_eq(step_of(trace, 999).name, "...");
+  ck_assert_str_eq(step_of(trace, 999).server, "");
+  kr_trace_free(trace);
+  failing_mem_done(mem);
+}
+END_TEST
+
 START_TEST(test_trace__long_texts_are_cut)
 {
   struct kr_mem *mem = failing_mem_new();
@@ -143,6 +161,7 @@ static Suite *suite(void)
 
   tcase_set_timeout(tests, 300);
   tcase_add_test(tests, test_trace__steps_come_back_in_order);
+  tcase_add_test(tests, test_trace__of_very_many_steps_the_first_are_kept_and_that_is_said);
   tcase_add_test(tests, test_trace__long_texts_are_cut);
   tcase_add_test(tests, test_trace__null_is_an_empty_trace);
   tcase_add_test(tests, test_trace__reading_checks_its_arguments);
