@@ -1,0 +1,168 @@
+/*
+ * What comes back of the requests of a batch: rows are taken into the result, and failures to whom
+ * they concern: all of a request, a region, a row.
+ *
+ *  1. Rows are taken out of the answer in the order in which they were put into the request:
+ *     between the two no row of those runs gets done by anything else.
+ *  2. A failure is reported once for each region it speaks of (heal.c), and waited for once for
+ *     each run: what is not done of it goes on together.
+ *  3. A request begins with a guess of rows. Then it is made so long that an answer has about
+ *     ANSWER_LEN bytes: that is all that it takes to hide the way there and back, and what bounds
+ *     the memory of answers. An answer that is TOO_LARGE as a whole is asked for again in halves,
+ *     at once; of one row alone it is that row's failure.
+ *
+ * Threads: the loop.
+ */
+#include "lib/batch_take.h"
+
+#include "lib/heal.h"
+
+#include <utlist.h>
+
+enum { ROWS_MAX = 1000, ANSWER_LEN = 1 << 20 };
+
+/* What became of the rows of one run. */
+struct outcome {
+  const struct kr_failure *failure; /* the last that was met; NULL = none was */
+  struct kr_note *note;             /* of it, counted */
+  int64_t wait_ms;                  /* of it; negative = it is final */
+  struct kr_note *later;            /* of those not done yet, counted; NULL = all are done */
+  int64_t later_ms;                 /* how long they wait */
+};
+
+/* A row was not read. False = out of memory. */
+static bool row_failed(struct kr_batch *batch, const struct kr_run *run, uint32_t at,
+                       const struct kr_failure *failure, struct outcome *outcome)
+{
+  struct keyroute_connection *conn = batch->call->conn;
+
+  if (failure != outcome->failure) {
+    outcome->failure = failure;
+    kr_note_release(outcome->note);
+    outcome->note = kr_note_new(conn->mem, failure);
+    kr_heal_report(conn, run->location, run->replica, failure);
+    outcome->wait_ms = kr_heal_wait_ms(conn, failure, run->tries + 1, batch->call->deadline_us);
+  }
+  if (outcome->note == NULL) {
+    return false;
+  }
+  if (outcome->wait_ms < 0) {
+    kr_batch_fail_row(batch, at, outcome->note);
+  } else if (outcome->later == NULL || outcome->wait_ms >= outcome->later_ms) {
+    kr_note_ref(outcome->note);
+    kr_note_release(outcome->later);
+    outcome->later = outcome->note;
+    outcome->later_ms = outcome->wait_ms;
+  }
+  return true;
+}
+
+/* Take the rows of one run out of an answer. Returns how many it has. */
+static size_t take_answers(struct kr_batch *batch, struct kr_run *run,
+                           const struct kr_got_row *rows)
+{
+  struct outcome outcome = {0};
+  size_t count = 0, read = 0;
+  bool complete = true;
+
+  for (uint32_t at = kr_run_next(&batch->runs, run, run->from); at < run->to;
+       at = kr_run_next(&batch->runs, run, at + 1)) {
+    const struct kr_got_row *row = &rows[count++];
+
+    if (row->failure != NULL) {
+      complete = row_failed(batch, run, at, row->failure, &outcome) && complete;
+    } else {
+      kr_result_set(batch->result, batch->keys->order[at], row, run->location, run->replica);
+      batch->runs.done[at] = true;
+      batch->left--;
+      read++;
+    }
+  }
+  kr_stats_add(batch->call->conn->stats, KR_COUNT_ROWS_READ, read);
+  if (!complete) {
+    kr_batch_abort(batch, KEYROUTE_E_NO_MEMORY);
+    kr_batch_unlocated(batch, run);
+  } else if (outcome.later != NULL) {
+    kr_batch_try_failed(batch, run, outcome.later, outcome.later_ms);
+  } else {
+    kr_run_free(&batch->runs, run);
+  }
+  kr_note_release(outcome.note);
+  kr_note_release(outcome.later);
+  return count;
+}
+
+/* Fit the next request to that server to how long this one's answer was. */
+static void adapt(struct kr_batch_server *server, uint32_t rows, size_t len)
+{
+  uint64_t fitting = len > 0 ? (uint64_t)ANSWER_LEN * rows / len : ROWS_MAX;
+  uint64_t most = server->rows_max < ROWS_MAX / 2 ? 2 * server->rows_max : ROWS_MAX;
+
+  fitting = fitting < most ? fitting : most;
+  server->rows_max = fitting > 0 ? (uint32_t)fitting : 1;
+}
+
+void kr_batch_take_answer(struct kr_batch_request *request, struct kr_got *answer)
+{
+  struct kr_batch *batch = request->batch;
+  const struct kr_got_row *rows = answer->rows;
+  struct kr_run *run;
+
+  adapt(request->server, request->rows, answer->len);
+  kr_result_keep(batch->result, answer->block);
+  while ((run = request->runs) != NULL) {
+    DL_DELETE(request->runs, run);
+    rows += take_answers(batch, run, rows);
+  }
+}
+
+/* The answer was too large: ask for half of it. */
+static void halve(struct kr_batch_request *request)
+{
+  struct kr_batch_server *server = request->server;
+  struct kr_run *run;
+
+  server->rows_max = request->rows / 2;
+  DL_FOREACH (request->runs, run) {
+    request->batch->ahead++;
+  }
+  DL_CONCAT(request->runs, server->placed);
+  server->placed = request->runs;
+  request->runs = NULL;
+}
+
+/* All of it has failed. Runs of as many tries wait for as long. */
+static void fail_all(struct kr_batch_request *request, const struct kr_failure *failure)
+{
+  struct kr_batch *batch = request->batch;
+  struct keyroute_connection *conn = batch->call->conn;
+  struct kr_note *note = kr_note_new(conn->mem, failure);
+  unsigned tries = 0;
+  int64_t wait_ms = 0;
+  struct kr_run *run;
+
+  if (note == NULL) {
+    kr_batch_abort(batch, KEYROUTE_E_NO_MEMORY);
+    return;
+  }
+  while ((run = request->runs) != NULL) {
+    DL_DELETE(request->runs, run);
+    kr_heal_report(conn, run->location, run->replica, failure);
+    if (tries != run->tries + 1u) {
+      tries = run->tries + 1u;
+      wait_ms = kr_heal_wait_ms(conn, failure, tries, batch->call->deadline_us);
+    }
+    kr_batch_try_failed(batch, run, note, wait_ms);
+  }
+  kr_note_release(note);
+}
+
+void kr_batch_take_failure(struct kr_batch_request *request, const struct kr_failure *failure)
+{
+  kr_stats_add(request->batch->call->conn->stats, KR_COUNT_REQUESTS_FAILED, 1);
+  if (failure->code == KEYROUTE_E_TOO_LARGE && request->rows > 1) {
+    halve(request);
+  } else {
+    fail_all(request, failure);
+  }
+}
