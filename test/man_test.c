@@ -161,9 +161,10 @@ END_TEST
 static void read_all_pages(void)
 {
   static const char *const names[] = {
-      "libkeyroute",     "keyroute_open",  "keyroute_options", "keyroute_peek",
-      "keyroute_locate", "keyroute_bytes", "keyroute_report",  "keyroute_drain",
-      "keyroute_get",    "keyroute_call",  "keyroute_regions",
+      "libkeyroute",      "keyroute_open",  "keyroute_options",  "keyroute_peek",
+      "keyroute_locate",  "keyroute_bytes", "keyroute_report",   "keyroute_drain",
+      "keyroute_get",     "keyroute_call",  "keyroute_get_many", "keyroute_group",
+      "keyroute_regions",
   };
   size_t len = 0;
 
@@ -306,9 +307,13 @@ static void cut_display(const char *heading, const char *display)
 START_TEST(test_man__examples_are_those_that_are_compiled)
 {
   static const char *const pairs[][2] = {
-      {"libkeyroute", "blocking"},   {"keyroute_open", "stats"},  {"keyroute_options", "options"},
-      {"keyroute_locate", "async"},  {"keyroute_peek", "peek"},   {"keyroute_bytes", "bytes"},
-      {"keyroute_report", "report"}, {"keyroute_drain", "epoll"}, {"keyroute_regions", "regions"},
+      {"libkeyroute", "blocking"},       {"keyroute_open", "stats"},
+      {"keyroute_options", "options"},   {"keyroute_locate", "async"},
+      {"keyroute_peek", "peek"},         {"keyroute_bytes", "bytes"},
+      {"keyroute_report", "report"},     {"keyroute_drain", "epoll"},
+      {"keyroute_get", "get"},           {"keyroute_call", "call"},
+      {"keyroute_get_many", "get_many"}, {"keyroute_group", "group"},
+      {"keyroute_regions", "regions"},
   };
 
   for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
