@@ -275,7 +275,7 @@ static struct fake_out answer_scan(struct fake_server *server, const struct fake
   return bytes;
 }
 
-/* Of hbase:meta, or of another table of the catalog (by name only): a server has the rows of one. */
+/* Of hbase:meta, or of another table of the catalog (by name only): a server has rows of one. */
 static bool is_catalog(const Kr__Pb__RegionSpecifier *region)
 {
   const char *name = region->type == KR__PB__REGION_SPECIFIER__REGION_SPECIFIER_TYPE__REGION_NAME
