@@ -25,7 +25,7 @@ only 'uv\.h' lib/loop.c lib/socket.c
 only 'uv/tree\.h' lib/tree.h
 only 'uthash\.h' lib/hash.h
 only 'md5\.h' lib/region.c
-only 'jansson\.h' tools/output.c
+only 'jansson\.h' tools/record.c
 only 'zookeeper/.*' lib/zk_session.c
 only 'grpc/.*'
 [ -z "$(grep -l '"lib/' tools/*.[ch] || true)" ] || complain "tools/ includes lib/"

@@ -21,8 +21,10 @@
 #include "tools/cli.h"
 #include "tools/connect.h"
 #include "tools/line.h"
-#include "tools/output.h"
+#include "tools/outcome.h"
 #include "tools/rows.h"
+#include "tools/show_locate.h"
+#include "tools/text.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -38,9 +40,8 @@ struct run;
 struct slot {
   struct run *run;
   struct row row;
-  struct answer answer;
-  char *message;
-  struct answer_step *steps;
+  struct outcome outcome;
+  struct keyroute_location *location; /* NULL on error */
   bool done;
 };
 
@@ -51,39 +52,10 @@ struct run {
   char *table; /* canonical */
   struct slot *slots;
   size_t room, head, count; /* the ring */
-  pthread_mutex_t lock;     /* of every slot's answer and done */
+  pthread_mutex_t lock;     /* of every slot's outcome, location and done */
   pthread_cond_t answered;
   size_t asked, failed, unasked, unreadable;
 };
-
-static void copy_steps(struct slot *slot, const struct keyroute_trace *trace)
-{
-  size_t count = keyroute_trace_count(trace);
-
-  slot->steps = cli_alloc(count * sizeof(*slot->steps));
-  for (size_t i = 0; i < count; i++) {
-    struct keyroute_step step = {.size = sizeof(step)};
-
-    if (keyroute_trace_step(trace, i, &step) != 0) {
-      break;
-    }
-    slot->steps[slot->answer.step_count++] =
-        (struct answer_step){cli_copy(step.name), cli_copy(step.server), cli_copy(step.detail),
-                             step.at_us, step.took_us};
-  }
-  slot->answer.steps = slot->steps;
-}
-
-static void copy_detail(struct slot *slot, const struct keyroute_detail *detail)
-{
-  slot->message = cli_copy(detail->message);
-  slot->answer.source = detail->source;
-  slot->answer.deadline = detail->deadline;
-  slot->answer.attempts = detail->attempts;
-  slot->answer.rpcs = detail->rpcs;
-  slot->answer.elapsed_us = detail->elapsed_us;
-  copy_steps(slot, detail->trace);
-}
 
 /* The library's callback, on its loop thread. */
 static void answer(void *payload, int error, struct keyroute_location *location,
@@ -93,9 +65,8 @@ static void answer(void *payload, int error, struct keyroute_location *location,
   struct run *run = slot->run;
 
   pthread_mutex_lock(&run->lock);
-  slot->answer.error = error;
-  slot->answer.location = error == 0 ? keyroute_location_ref(location) : NULL;
-  copy_detail(slot, detail);
+  slot->location = error == 0 ? keyroute_location_ref(location) : NULL;
+  outcome_copy(&slot->outcome, error, detail);
   slot->done = true;
   pthread_cond_signal(&run->answered);
   pthread_mutex_unlock(&run->lock);
@@ -104,8 +75,8 @@ static void answer(void *payload, int error, struct keyroute_location *location,
 /* An answer that needs no lookup: the row cannot be read, or the call not be made. */
 static void answer_without(struct slot *slot, int error, const char *message)
 {
-  slot->answer.error = error;
-  slot->message = cli_copy(message);
+  slot->outcome.error = error;
+  slot->outcome.message = cli_copy(message);
   slot->done = true;
 }
 
@@ -115,15 +86,13 @@ static void start(struct run *run, const struct row *row)
   char message[128];
 
   *slot = (struct slot){.run = run, .row = *row};
-  slot->answer.table = run->table;
-  slot->answer.row = (struct keyroute_bytes){row->data, row->len};
   if (row->reason != NULL) {
     snprintf(message, sizeof(message), "line %zu: %s", row->line, row->reason);
     answer_without(slot, KEYROUTE_E_INVALID_ARGUMENT, message);
     run->unreadable++;
     return;
   }
-  int error = keyroute_locate_async(NULL, run->conn, run->line->table, slot->answer.row,
+  int error = keyroute_locate_async(NULL, run->conn, run->line->table, row_bytes(row),
                                     &run->line->call, answer, slot);
   if (error != 0) {
     answer_without(slot, error, keyroute_strerror(error));
@@ -137,25 +106,19 @@ static bool was_not_asked(int error)
          error == KEYROUTE_E_UNREACHABLE || error == KEYROUTE_E_AUTH || error == KEYROUTE_E_TIMEOUT;
 }
 
-static void complain_about(const struct run *run, const struct answer *about)
+static void complain_about(const struct run *run, const struct slot *slot)
 {
-  char *row = output_row(&run->line->output, about->row);
+  char *row = text_bytes(row_bytes(&slot->row), run->line->output.hex);
 
-  cli_complain("%s row %s: %s: %s", about->table, row[0] != '\0' ? row : "\"\"",
-               keyroute_errname(about->error), about->message);
+  cli_complain("%s row %s: %s: %s", run->table, row[0] != '\0' ? row : "\"\"",
+               keyroute_errname(slot->outcome.error), outcome_message(&slot->outcome));
   free(row);
 }
 
 static void free_slot(struct slot *slot)
 {
-  keyroute_location_release(slot->answer.location);
-  for (size_t i = 0; i < slot->answer.step_count; i++) {
-    free(slot->steps[i].name);
-    free(slot->steps[i].server);
-    free(slot->steps[i].detail);
-  }
-  free(slot->steps);
-  free(slot->message);
+  keyroute_location_release(slot->location);
+  outcome_clear(&slot->outcome);
   free(slot->row.data);
 }
 
@@ -180,18 +143,17 @@ static void finish_head(struct run *run)
     }
     pthread_mutex_unlock(&run->lock);
   }
-  slot->answer.message =
-      slot->message[0] != '\0' ? slot->message : keyroute_strerror(slot->answer.error);
   run->asked++;
-  run->failed += slot->answer.error != 0;
-  run->unasked += was_not_asked(slot->answer.error);
-  output_answer(&run->line->output, &slot->answer);
+  run->failed += slot->outcome.error != 0;
+  run->unasked += was_not_asked(slot->outcome.error);
+  show_locate(&run->line->output, run->table, row_bytes(&slot->row), &slot->outcome,
+              slot->location);
   if (ferror(stdout)) {
     cli_flush(); /* keeps the reason */
   }
   /* An answer that could not be written is trouble of another kind, which main tells. */
-  if (slot->answer.error != 0 && !run->line->quiet && cli_flush() == 0) {
-    complain_about(run, &slot->answer);
+  if (slot->outcome.error != 0 && !run->line->quiet && cli_flush() == 0) {
+    complain_about(run, slot);
   }
   free_slot(slot);
   run->head = (run->head + 1) % run->room;
@@ -204,7 +166,7 @@ static int look_up_all(struct run *run)
   struct row row;
   int more = 1;
 
-  output_header(&run->line->output);
+  show_locate_header(&run->line->output);
   while (!ferror(stdout) && (more > 0 || run->count > 0)) {
     if (run->count > 0 && (more <= 0 || run->count == run->room || head_is_done(run))) {
       finish_head(run);
@@ -253,8 +215,7 @@ static int probe(const struct run *run, struct keyroute_bytes row)
  * backslashes are what is wrong with it. */
 static int fail_row(const struct run *run, const struct row *row)
 {
-  const struct output plain = {.hex = false};
-  char *text = output_row(&plain, (struct keyroute_bytes){row->data, row->len});
+  char *text = text_bytes(row_bytes(row), false);
   bool printable = true;
 
   for (size_t i = 0; i < row->len; i++) {
@@ -283,7 +244,7 @@ static int check_rows(struct run *run)
     if (row.reason != NULL) {
       status = fail_row(run, &row);
     } else if (row.line == 0) {
-      status = probe(run, (struct keyroute_bytes){row.data, row.len});
+      status = probe(run, row_bytes(&row));
     }
     free(row.data);
   }

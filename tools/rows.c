@@ -34,6 +34,11 @@ struct rows {
   size_t line;
 };
 
+struct keyroute_bytes row_bytes(const struct row *row)
+{
+  return (struct keyroute_bytes){row->data, row->len};
+}
+
 struct rows *rows_from_arguments(char **texts, size_t count, bool hex)
 {
   struct rows *rows = cli_alloc(sizeof(*rows));

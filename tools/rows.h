@@ -14,6 +14,8 @@ struct row {
   const char *reason; /* NULL, or why it is no row: data is then the text as written */
 };
 
+struct keyroute_bytes row_bytes(const struct row *row);
+
 /* Rows given as arguments; texts is borrowed. */
 struct rows *rows_from_arguments(char **texts, size_t count, bool hex);
 
