@@ -141,3 +141,10 @@ int connect_open(struct keyroute_connection **out, const struct line *line)
   keyroute_detail_clear(&detail);
   return status;
 }
+
+const char *connect_canonical(const char *table)
+{
+  static const char front[] = "default:";
+
+  return strncmp(table, front, strlen(front)) == 0 ? table + strlen(front) : table;
+}

@@ -11,4 +11,7 @@ int connect_open(struct keyroute_connection **out, const struct line *line);
 /* Say what the library refuses. Returns an exit status: what is out of memory is no wrong usage. */
 int connect_fail(int error, const struct keyroute_detail *detail);
 
+/* A table's canonical spelling: "default:t" is "t". Borrowed from the name. */
+const char *connect_canonical(const char *table);
+
 #endif

@@ -7,31 +7,38 @@
  *     line is the empty row. A NUL byte as such is refused, since a row would end there unseen.
  *  3. Memory is bounded by the longest line allowed, which is what the longest row takes when each
  *     of its bytes is escaped.
+ *  4. Files are read with read(2) into a buffer of our own: stdio does not tell whether a whole
+ *     line is there already, and who prints answers wants to know before it waits for the next row.
  */
 #include "tools/rows.h"
 
 #include "tools/cli.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* HBase's rows have at most 32767 bytes; the catalog's keys are the tighter bound, and the
  * library's to check. */
 #define MAX_LINE ((size_t)4 * 32767)
 
 struct rows {
-  bool hex;
+  struct row_rules rules;
   char **texts; /* arguments; NULL = a file */
   size_t count;
   size_t next;
-  FILE *file;
+  int fd;
   const char *name;
   bool regular;
   off_t begin; /* where the file stood, to read it again from there */
   size_t line;
+  char *buffer; /* what was read and not handed out is from `from` to `to` */
+  size_t room, from, to;
+  bool ended;
 };
 
 struct keyroute_bytes row_bytes(const struct row *row)
@@ -39,35 +46,42 @@ struct keyroute_bytes row_bytes(const struct row *row)
   return (struct keyroute_bytes){row->data, row->len};
 }
 
-struct rows *rows_from_arguments(char **texts, size_t count, bool hex)
+struct rows *rows_from_arguments(char **texts, size_t count, struct row_rules rules)
 {
   struct rows *rows = cli_alloc(sizeof(*rows));
 
-  *rows = (struct rows){.hex = hex, .texts = texts, .count = count, .name = "arguments"};
+  *rows =
+      (struct rows){.rules = rules, .texts = texts, .count = count, .name = "arguments", .fd = -1};
   return rows;
 }
 
-struct rows *rows_from_file(const char *path, bool hex)
+struct rows *rows_from_file(const char *path, struct row_rules rules)
 {
   bool is_stdin = strcmp(path, "-") == 0;
-  FILE *file = is_stdin ? stdin : fopen(path, "re");
+  int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
   struct stat about;
 
-  if (file == NULL) {
+  if (fd < 0) {
     return NULL;
   }
   struct rows *rows = cli_alloc(sizeof(*rows));
-  *rows = (struct rows){.hex = hex, .file = file, .name = is_stdin ? "standard input" : path};
-  rows->begin = ftello(file);
-  rows->regular = rows->begin >= 0 && fstat(fileno(file), &about) == 0 && S_ISREG(about.st_mode);
+  *rows = (struct rows){.rules = rules, .fd = fd, .name = is_stdin ? "standard input" : path};
+  rows->room = 64 * 1024;
+  rows->buffer = cli_alloc(rows->room);
+  rows->begin = lseek(fd, 0, SEEK_CUR);
+  rows->regular = rows->begin >= 0 && fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
   return rows;
 }
 
 void rows_free(struct rows *rows)
 {
-  if (rows != NULL && rows->file != NULL && rows->file != stdin) {
-    fclose(rows->file);
+  if (rows == NULL) {
+    return;
   }
+  if (rows->fd > STDIN_FILENO) {
+    close(rows->fd);
+  }
+  free(rows->buffer);
   free(rows);
 }
 
@@ -85,9 +99,10 @@ void rows_rewind(struct rows *rows)
 {
   rows->next = 0;
   rows->line = 0;
-  if (rows->file != NULL) {
-    clearerr(rows->file);
-    fseeko(rows->file, rows->begin, SEEK_SET);
+  rows->from = rows->to = 0;
+  rows->ended = false;
+  if (rows->fd >= 0) {
+    lseek(rows->fd, rows->begin, SEEK_SET);
   }
 }
 
@@ -134,69 +149,159 @@ static bool parse_hex(struct row *row)
   return true;
 }
 
+/* Turn escapes into bytes, in place. False if there is a backslash that is none. */
+static bool parse_escapes(struct row *row)
+{
+  char *bytes = cli_alloc(row->len + 1);
+  size_t len = 0;
+
+  if (keyroute_unescape(bytes, &len, row->data) != 0) {
+    free(bytes);
+    return false;
+  }
+  free(row->data);
+  row->data = bytes;
+  row->len = len;
+  return true;
+}
+
 /* Turn a row's text into its bytes, in place, or say why it has none. */
 static void parse(const struct rows *rows, struct row *row)
 {
+  const struct row_rules *rules = &rows->rules;
+
   if (row->reason != NULL) {
     return;
   }
   if (memchr(row->data, '\0', row->len) != NULL) {
     row->reason = "a NUL byte; write it as \\x00";
-  } else if (rows->hex) {
-    row->reason = parse_hex(row) ? NULL : "not pairs of hexadecimal digits";
-  } else {
-    char *bytes = cli_alloc(row->len + 1);
-    size_t len = 0;
-
-    if (keyroute_unescape(bytes, &len, row->data) != 0) {
-      row->reason = "a \\ that does not begin \\xHH";
-      free(bytes);
-      return;
-    }
-    free(row->data);
-    row->data = bytes;
-    row->len = len;
+  } else if (rules->hex && !parse_hex(row)) {
+    row->reason = "not pairs of hexadecimal digits";
+  } else if (!rules->hex && !parse_escapes(row)) {
+    row->reason = "a \\ that does not begin \\xHH";
+  } else if (row->len < rules->min_len) {
+    row->reason = "an empty row";
+  } else if (rules->max_len > 0 && row->len > rules->max_len) {
+    row->reason = "a row longer than any in a table";
   }
 }
 
-/* Read a line into row, what is too long of it not kept. False at the end of the file. */
-static bool read_line(struct rows *rows, struct row *row)
-{
-  size_t room = 256;
-  int c = getc(rows->file);
+/* ---- Files ---------------------------------------------------------------------------------- */
 
-  if (c == EOF) {
+/* Read some more, behind what is there. False at the end, or if it cannot be read: errno. */
+static bool read_more(struct rows *rows)
+{
+  ssize_t got = 0;
+
+  memmove(rows->buffer, rows->buffer + rows->from, rows->to - rows->from);
+  rows->to -= rows->from;
+  rows->from = 0;
+  if (rows->to == rows->room) {
+    rows->room *= 2;
+    rows->buffer = cli_realloc(rows->buffer, rows->room);
+  }
+  do {
+    got = read(rows->fd, rows->buffer + rows->to, rows->room - rows->to);
+  } while (got < 0 && errno == EINTR);
+  if (got > 0) {
+    rows->to += (size_t)got;
+  }
+  rows->ended = got == 0;
+  return got > 0;
+}
+
+static size_t buffered(const struct rows *rows)
+{
+  return rows->to - rows->from;
+}
+
+/* The end of the first line that is there; NULL if it is not whole. */
+static const char *line_end(const struct rows *rows)
+{
+  return memchr(rows->buffer + rows->from, '\n', buffered(rows));
+}
+
+/* Hand out the first len bytes that are there. */
+static void cut_row(struct rows *rows, struct row *row, size_t len)
+{
+  *row = (struct row){.data = cli_alloc(len + 1), .len = len, .line = ++rows->line};
+  memcpy(row->data, rows->buffer + rows->from, len);
+  rows->from += len;
+}
+
+/* A line that is too long: its beginning is handed out, the rest is passed over. */
+static bool cut_long_row(struct rows *rows, struct row *row)
+{
+  cut_row(rows, row, MAX_LINE);
+  row->reason = "a line longer than any row";
+  while (line_end(rows) == NULL) {
+    rows->from = rows->to;
+    if (!read_more(rows)) {
+      return rows->ended;
+    }
+  }
+  rows->from = (size_t)(line_end(rows) - rows->buffer) + 1;
+  return true;
+}
+
+/* Read a line into row. 1 = there is one, 0 = the end, -1 = the file cannot be read: errno. */
+static int read_line(struct rows *rows, struct row *row)
+{
+  const char *end = line_end(rows);
+
+  while (end == NULL && buffered(rows) <= MAX_LINE && !rows->ended) {
+    if (!read_more(rows) && !rows->ended) {
+      return -1;
+    }
+    end = line_end(rows);
+  }
+  size_t len = end != NULL ? (size_t)(end - rows->buffer) - rows->from : buffered(rows);
+  if (len > MAX_LINE) {
+    if (!cut_long_row(rows, row)) {
+      free(row->data);
+      return -1;
+    }
+  } else if (end == NULL && len == 0) {
+    return 0;
+  } else {
+    cut_row(rows, row, len);
+    rows->from += end != NULL;
+  }
+  return 1;
+}
+
+bool rows_would_wait(struct rows *rows)
+{
+  struct pollfd descriptor = {.fd = rows->fd, .events = POLLIN};
+
+  if (rows_can_rewind(rows)) {
     return false;
   }
-  *row = (struct row){.data = cli_alloc(room), .line = ++rows->line};
-  for (; c != EOF && c != '\n'; c = getc(rows->file)) {
-    if (row->len == MAX_LINE) {
-      row->reason = "a line longer than any row";
-      continue;
+  while (!rows->ended && line_end(rows) == NULL && buffered(rows) <= MAX_LINE) {
+    if (poll(&descriptor, 1, 0) == 0) {
+      return true;
     }
-    if (row->len + 1 == room) {
-      room *= 2;
-      row->data = cli_realloc(row->data, room);
+    if (!read_more(rows) && !rows->ended) {
+      return false; /* rows_next meets the same error and tells it */
     }
-    row->data[row->len++] = (char)c;
   }
-  row->data[row->len] = '\0';
-  return true;
+  return false;
 }
 
 int rows_next(struct rows *rows, struct row *row)
 {
-  if (rows->texts != NULL) {
-    if (rows->next == rows->count) {
-      return 0;
+  if (rows->texts == NULL) {
+    int got = read_line(rows, row);
+
+    if (got <= 0) {
+      return got;
     }
-    const char *text = rows->texts[rows->next++];
-    *row = (struct row){.data = cli_copy(text), .len = strlen(text)};
+  } else if (rows->next == rows->count) {
+    return 0;
   } else {
-    errno = 0;
-    if (!read_line(rows, row)) {
-      return ferror(rows->file) ? -1 : 0;
-    }
+    const char *text = rows->texts[rows->next++];
+
+    *row = (struct row){.data = cli_copy(text), .len = strlen(text)};
   }
   parse(rows, row);
   return 1;

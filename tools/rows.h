@@ -16,15 +16,25 @@ struct row {
 
 struct keyroute_bytes row_bytes(const struct row *row);
 
+/* What is a row? */
+struct row_rules {
+  bool hex;       /* written as plain hexadecimal */
+  size_t min_len; /* in bytes */
+  size_t max_len; /* 0 = what a line may hold */
+};
+
 /* Rows given as arguments; texts is borrowed. */
-struct rows *rows_from_arguments(char **texts, size_t count, bool hex);
+struct rows *rows_from_arguments(char **texts, size_t count, struct row_rules rules);
 
 /* Rows of a file, one a line; "-" is stdin. NULL = it cannot be opened, errno says why. */
-struct rows *rows_from_file(const char *path, bool hex);
+struct rows *rows_from_file(const char *path, struct row_rules rules);
 void rows_free(struct rows *rows);
 
 /* Read the next row. 1 = there is one, 0 = the end, -1 = the file cannot be read: errno. */
 int rows_next(struct rows *rows, struct row *row);
+
+/* Might rows_next have to wait for whoever writes into a pipe? */
+bool rows_would_wait(struct rows *rows);
 
 /* Can all rows be read, looked at, and read again? Not so for pipes and terminals. */
 bool rows_can_rewind(const struct rows *rows);
