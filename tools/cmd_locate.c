@@ -50,9 +50,10 @@ static void release(void *got)
 
 int cmd_locate(int argc, char **argv)
 {
-  static const struct order_work work = {.slice = 1, .ask = ask, .take = take, .release = release};
-  struct line line = {.call = KEYROUTE_CALL_INIT, .jobs = 1};
-  int status = line_parse(&line, argc, argv);
+  static const struct order_work work = {
+      .slice = 1, .jobs = 1, .ask = ask, .take = take, .release = release};
+  struct line line;
+  int status = line_parse(&line, COMMAND_LOCATE, argc, argv);
 
   if (status == -1) {
     status = order_run(&work, &line, NULL, begin, NULL);

@@ -1,104 +1,24 @@
 /*
- * What does the command line of "keyroute locate" say?
+ * What does the command line of a command say?
  *
- * One table of options: from it come what getopt_long is told, --help, and, by test/man_test.c, the
- * list in keyroute(1). Options may stand anywhere before "--"; one that is given twice counts as
- * given last, but for -D, -z and -l, which set properties in the order they come, -c and -v, which
- * add up, and --rows-from, which is refused, since half of the rows would not be asked. Whether a
- * property's value will do is the library's to say.
+ * Options may stand anywhere before "--"; one that is given twice counts as given last, but for -D,
+ * -z and -l, which set properties in the order they come, -c, -C and -v, which add up, and
+ * --rows-from, which is refused, since half of the rows would not be asked. Whether a property's
+ * value will do is the library's to say.
  */
 #include "tools/line.h"
 
 #include "tools/cli.h"
 
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-  OPTION_BEFORE = 256,
-  OPTION_AFTER,
-  OPTION_REPLICA,
-  OPTION_REFRESH,
-  OPTION_CACHE_ONLY,
-  OPTION_DEADLINE,
-  OPTION_JOBS,
-  OPTION_ROWS_FROM,
-  OPTION_HEX,
-  OPTION_TRACE
-};
-
-/* An option. Its argument and help are one word and one line of --help. */
-struct option_row {
-  int key; /* the short option, where that is a character */
-  const char *name;
-  const char *argument;
-  const char *help;
-};
-
-static const struct option_row option_rows[] = {
-    {'z', "zookeeper", "HOST:PORT[,...][/CHROOT]", "the ensemble; else from the configuration"},
-    {'c', "config", "FILE", "an hbase-site.xml, instead of $HBASE_CONF_DIR/hbase-site.xml"},
-    {'D', NULL, "NAME=VALUE", "any property, see libkeyroute(3); beats the file"},
-    {'l', "layout", "auto|meta|root|range", "auto finds out; root and range are not built yet"},
-    {OPTION_BEFORE, "before", NULL, "locate the region before the row"},
-    {OPTION_AFTER, "after", NULL, "locate the region of the first key after the row"},
-    {OPTION_REPLICA, "replica", "N|all", "that replica (default 0), or every one"},
-    {OPTION_REFRESH, "refresh", NULL, "read the catalog for every row, whatever the cache has"},
-    {OPTION_CACHE_ONLY, "cache-only", NULL, "answer from the cache or not at all"},
-    {OPTION_DEADLINE, "deadline", "MS", "for each row, everything included (default 30000)"},
-    {OPTION_JOBS, "jobs", "N", "look up N rows at once (default 1); they print in order"},
-    {OPTION_ROWS_FROM, "rows-from", "FILE", "one row a line, instead of ROW...; - is stdin"},
-    {OPTION_HEX, "hex", NULL, "read and write rows and keys as plain hexadecimal"},
-    {'o', "output", "table|json", "table for people (default), json for programs"},
-    {OPTION_TRACE, "trace", NULL, "add the steps that led to each answer, with times"},
-    {'v', "verbose", NULL, "the library's log on stderr; twice: all of it"},
-    {'q', "quiet", NULL, "no line on stderr for a row that was not found"},
-    {'h', "help", NULL, "print this help and exit"},
-    {'V', "version", NULL, "print the version and exit"},
-};
-enum { OPTION_ROWS = sizeof(option_rows) / sizeof(option_rows[0]) };
-
-/* How wide the options of --help are before their help begins. */
-enum { HELP_COLUMN = 26 };
-
-static void print_help(void)
+static int fail_usage(const struct line *line, const char *text, const char *about)
 {
-  puts("Usage: keyroute locate [OPTION]... TABLE ROW...\n"
-       "Tell which server holds these rows of a table.\n"
-       "\n"
-       "Rows are written as HBase writes them: printable ASCII as it is, everything else, and\n"
-       "the backslash itself, as \\xHH. An empty ROW is the first row. -- ends the options.\n"
-       "\n"
-       "Options:");
-  for (int i = 0; i < OPTION_ROWS; i++) {
-    const struct option_row *row = &option_rows[i];
-    char left[80] = "";
-
-    if (row->key < 256 && row->name != NULL) {
-      snprintf(left, sizeof(left), "-%c, --%s", row->key, row->name);
-    } else if (row->name != NULL) {
-      snprintf(left, sizeof(left), "    --%s", row->name);
-    } else {
-      snprintf(left, sizeof(left), "-%c", row->key);
-    }
-    if (row->argument != NULL) {
-      snprintf(left + strlen(left), sizeof(left) - strlen(left), " %s", row->argument);
-    }
-    if (strlen(left) > HELP_COLUMN) {
-      printf("  %s\n%*s%s\n", left, HELP_COLUMN + 4, "", row->help);
-    } else {
-      printf("  %-*s  %s\n", HELP_COLUMN, left, row->help);
-    }
-  }
-  puts("\n"
-       "Exit status: 0 all found, 1 some not found, 2 wrong usage, 3 nothing could be asked.");
-}
-
-static int fail_usage(const char *text, const char *about)
-{
-  cli_complain("%s%s. Try 'keyroute locate --help'.", text, about);
+  cli_complain("%s%s. Try 'keyroute %s --help'.", text, about, options_command(line->command));
   return CLI_USAGE;
 }
 
@@ -120,7 +40,7 @@ static int read_setting(struct line *line, const char *argument)
   const char *equals = strchr(argument, '=');
 
   if (equals == NULL || equals == argument) {
-    return fail_usage("-D takes NAME=VALUE, not ", argument);
+    return fail_usage(line, "-D takes NAME=VALUE, not ", argument);
   }
   add_setting(line, 'D', argument, (size_t)(equals - argument), equals + 1);
   return -1;
@@ -143,33 +63,77 @@ static int read_config(struct line *line, const char *argument)
 static int read_replica(struct line *line, const char *argument)
 {
   long long number = 0;
-  bool all = strcmp(argument, "all") == 0;
+  bool locates = line->command == COMMAND_LOCATE;
+  bool any = strcmp(argument, locates ? "all" : "any") == 0;
 
-  if (!all && !cli_number(&number, argument, 0, 254)) {
-    return fail_usage("--replica takes 0 to 254 or all, not ", argument);
+  if (!any && !cli_number(&number, argument, 0, 254)) {
+    const char *takes =
+        locates ? "--replica takes 0 to 254 or all, not " : "--replica takes 0 to 254 or any, not ";
+
+    return fail_usage(line, takes, argument);
   }
-  line->output.all_replicas = all;
+  line->output.all_replicas = locates && any;
   line->output.replica = (int)number;
-  line->call.replica = all ? KEYROUTE_REPLICA_ANY : (int)number;
+  line->call.replica = any ? KEYROUTE_REPLICA_ANY : (int)number;
   return -1;
+}
+
+/* A whole number; takes is what is said if it is none, or out of bounds. */
+static int read_number(struct line *line, long long *out, const char *argument, long long min,
+                       long long max, const char *takes)
+{
+  return cli_number(out, argument, min, max) ? -1 : fail_usage(line, takes, argument);
 }
 
 static int read_deadline(struct line *line, const char *argument)
 {
   long long number = 0;
+  int status =
+      read_number(line, &number, argument, 1, 86400000, "--deadline takes 1 to 86400000 ms, not ");
 
-  if (!cli_number(&number, argument, 1, 86400000)) {
-    return fail_usage("--deadline takes 1 to 86400000 ms, not ", argument);
-  }
   line->call.deadline_ms = number;
-  return -1;
+  return status;
 }
 
-static int read_jobs(struct line *line, const char *argument)
+static int read_versions(struct line *line, const char *argument)
 {
-  if (!cli_number(&line->jobs, argument, 1, 1024)) {
-    return fail_usage("--jobs takes 1 to 1024, not ", argument);
+  long long number = 0;
+  int status =
+      read_number(line, &number, argument, 1, INT_MAX, "--versions takes 1 to 2147483647, not ");
+
+  line->read.max_versions = (int)number;
+  return status;
+}
+
+static int read_time(struct line *line, int64_t *out, const char *argument, const char *takes)
+{
+  long long number = 0;
+  int status = read_number(line, &number, argument, out == &line->read.to_ms, INT64_MAX, takes);
+
+  *out = number;
+  return status;
+}
+
+static int read_max_bytes(struct line *line, const char *argument)
+{
+  long long number = 0;
+  int status =
+      read_number(line, &number, argument, 1, INT_MAX, "--max-bytes takes 1 to 2147483647, not ");
+
+  line->read.max_result_bytes = (size_t)number;
+  return status;
+}
+
+static int read_columns(struct line *line, const char *argument)
+{
+  const char *reason = columns_add(&line->columns, argument);
+
+  if (reason != NULL) {
+    cli_complain("-C %s: %s. Try 'keyroute get --help'.", argument, reason);
+    return CLI_USAGE;
   }
+  line->read.columns = line->columns.list;
+  line->read.column_count = line->columns.count;
   return -1;
 }
 
@@ -177,7 +141,7 @@ static int read_output(struct line *line, const char *argument)
 {
   line->output.json = strcmp(argument, "json") == 0;
   if (!line->output.json && strcmp(argument, "table") != 0) {
-    return fail_usage("--output takes table or json, not ", argument);
+    return fail_usage(line, "--output takes table or json, not ", argument);
   }
   return -1;
 }
@@ -185,7 +149,7 @@ static int read_output(struct line *line, const char *argument)
 static int read_rows_from(struct line *line, const char *argument)
 {
   if (line->rows_from != NULL) {
-    return fail_usage("--rows-from", " is given twice");
+    return fail_usage(line, "--rows-from", " is given twice");
   }
   line->rows_from = argument;
   return -1;
@@ -215,8 +179,36 @@ static int read_plain(struct line *line, int key)
     printf("keyroute %s\n", keyroute_version());
     return CLI_FOUND;
   default:
-    print_help();
+    options_print_help(line->command);
     return CLI_FOUND;
+  }
+}
+
+/* Options of reading and listing. */
+static int read_own_option(struct line *line, int key, const char *argument)
+{
+  switch (key) {
+  case 'C':
+    return read_columns(line, argument);
+  case OPTION_VERSIONS:
+    return read_versions(line, argument);
+  case OPTION_FROM:
+    return read_time(line, &line->read.from_ms, argument, "--from takes ms from 0 on, not ");
+  case OPTION_TO:
+    return read_time(line, &line->read.to_ms, argument, "--to takes ms from 1 on, not ");
+  case OPTION_MAX_BYTES:
+    return read_max_bytes(line, argument);
+  case OPTION_START:
+    line->start_text = argument;
+    return -1;
+  case OPTION_END:
+    line->end_text = argument;
+    return -1;
+  case OPTION_LIMIT:
+    return read_number(line, &line->limit, argument, 1, LLONG_MAX,
+                       "--limit takes a number from 1 on, not ");
+  default:
+    return read_plain(line, key);
   }
 }
 
@@ -247,85 +239,117 @@ static int read_option(struct line *line, int key, const char *argument)
   case OPTION_DEADLINE:
     return read_deadline(line, argument);
   case OPTION_JOBS:
-    return read_jobs(line, argument);
+    return read_number(line, &line->jobs, argument, 1, 1024, "--jobs takes 1 to 1024, not ");
   case OPTION_ROWS_FROM:
     return read_rows_from(line, argument);
   case 'o':
     return read_output(line, argument);
   default:
-    return read_plain(line, key);
+    return read_own_option(line, key, argument);
   }
 }
 
-/* What contradicts itself, or is missing, once all options are read. */
-static int check_line(const struct line *line)
+/* ---- Once all options are read: what contradicts itself, or is missing ---------------------- */
+
+static int check_options(const struct line *line)
 {
   const unsigned both_ways = KEYROUTE_BEFORE | KEYROUTE_AFTER;
   const unsigned both_uses = KEYROUTE_REFRESH | KEYROUTE_CACHE_ONLY;
 
   if ((line->call.flags & both_ways) == both_ways) {
-    return fail_usage("--before and --after", " exclude each other");
+    return fail_usage(line, "--before and --after", " exclude each other");
   }
   if ((line->call.flags & both_uses) == both_uses) {
-    return fail_usage("--refresh and --cache-only", " exclude each other");
+    return fail_usage(line, "--refresh and --cache-only", " exclude each other");
   }
-  if (line->table == NULL) {
-    return fail_usage("no TABLE", " is given");
-  }
-  if (line->rows_from != NULL && line->row_count > 0) {
-    return fail_usage("ROW... and --rows-from", " exclude each other");
-  }
-  if (line->rows_from == NULL && line->row_count == 0) {
-    return fail_usage("no ROW", " is given");
+  if (line->read.to_ms != 0 && line->read.from_ms >= line->read.to_ms) {
+    return fail_usage(line, "--from", " is not below --to");
   }
   return -1;
 }
 
+static int check_words(const struct line *line)
+{
+  if (line->table == NULL) {
+    return fail_usage(line, "no TABLE", " is given");
+  }
+  if (line->command == COMMAND_REGIONS) {
+    return line->row_count == 0 ? -1 : fail_usage(line, "one word too many: ", line->rows[0]);
+  }
+  if (line->rows_from != NULL && line->row_count > 0) {
+    return fail_usage(line, "ROW... and --rows-from", " exclude each other");
+  }
+  if (line->rows_from == NULL && line->row_count == 0) {
+    return fail_usage(line, "no ROW", " is given");
+  }
+  return -1;
+}
+
+static int read_key(struct line *line, struct row *out, const char *option, const char *text)
+{
+  if (text == NULL) {
+    return -1;
+  }
+  *out = row_parse(text, (struct row_rules){.hex = line->output.hex});
+  if (out->reason != NULL) {
+    cli_complain("%s %s: %s. Try 'keyroute %s --help'.", option, text, out->reason,
+                 options_command(line->command));
+    return CLI_USAGE;
+  }
+  return -1;
+}
+
+/* The keys of a span; whether they are hexadecimal is known only now. */
+static int read_keys(struct line *line)
+{
+  int status = read_key(line, &line->start, "--start", line->start_text);
+
+  if (status == -1) {
+    status = read_key(line, &line->end, "--end", line->end_text);
+  }
+  if (status == -1 && line->end.len > 0 && row_compare(&line->start, &line->end) >= 0) {
+    status = fail_usage(line, "--start", " is not below --end");
+  }
+  return status;
+}
+
 /* getopt's own messages would name the program as it was called; these are ours. */
-static int fail_option(int result, char **argv)
+static int fail_option(const struct line *line, int result, char **argv)
 {
   char letter[3] = {'-', (char)optopt, '\0'};
   const char *last = argv[optind - 1];
 
   if (result == ':') {
-    return fail_usage(strncmp(last, "--", 2) == 0 ? last : letter, " needs an argument");
+    return fail_usage(line, strncmp(last, "--", 2) == 0 ? last : letter, " needs an argument");
   }
-  return fail_usage("no such option: ", optopt > 0 && optopt < 256 ? letter : last);
+  return fail_usage(line, "no such option: ", optopt > 0 && optopt < 256 ? letter : last);
 }
 
-int line_parse(struct line *line, int argc, char **argv)
+int line_parse(struct line *line, enum command command, int argc, char **argv)
 {
-  struct option names[OPTION_ROWS + 1] = {0};
-  char letters[2 * OPTION_ROWS + 2] = ":";
+  struct option names[OPTIONS_MAX];
+  char letters[2 * OPTIONS_MAX];
   int status = -1;
 
-  for (int i = 0, next = 0; i < OPTION_ROWS; i++) {
-    const struct option_row *row = &option_rows[i];
-    int has_argument = row->argument != NULL ? required_argument : no_argument;
-
-    if (row->name != NULL) {
-      names[next++] = (struct option){row->name, has_argument, NULL, row->key};
-    }
-    if (row->key < 256) {
-      size_t len = strlen(letters);
-
-      letters[len] = (char)row->key;
-      letters[len + 1] = has_argument == required_argument ? ':' : '\0';
-    }
-  }
+  *line = (struct line){.command = command, .call = KEYROUTE_CALL_INIT, .read = KEYROUTE_READ_INIT};
+  options_getopt(command, names, letters);
   opterr = 0;
   for (int key; status == -1 && (key = getopt_long(argc, argv, letters, names, NULL)) != -1;) {
-    status = key == '?' || key == ':' ? fail_option(key, argv) : read_option(line, key, optarg);
+    status =
+        key == '?' || key == ':' ? fail_option(line, key, argv) : read_option(line, key, optarg);
   }
-  if (status != -1) {
-    return status;
-  }
-  if (optind < argc) {
+  if (status == -1 && optind < argc) {
     line->table = argv[optind];
     line->rows = argv + optind + 1;
     line->row_count = (size_t)(argc - optind - 1);
   }
-  return check_line(line);
+  if (status == -1) {
+    status = check_options(line);
+  }
+  if (status == -1) {
+    status = check_words(line);
+  }
+  return status == -1 ? read_keys(line) : status;
 }
 
 void line_free(struct line *line)
@@ -336,4 +360,7 @@ void line_free(struct line *line)
   }
   free(line->settings);
   free(line->configs);
+  columns_free(&line->columns);
+  free(line->start.data);
+  free(line->end.data);
 }

@@ -2,7 +2,10 @@
 #define LINE_H
 
 #include "keyroute/keyroute.h"
+#include "tools/columns.h"
+#include "tools/options.h"
 #include "tools/output.h"
+#include "tools/rows.h"
 
 /* A property to be set, in the order of the command line. */
 struct setting {
@@ -13,6 +16,7 @@ struct setting {
 
 /* What the command line says. */
 struct line {
+  enum command command;
   struct output output;
   struct keyroute_call call;
   const char **configs;
@@ -23,14 +27,19 @@ struct line {
   const char *table;
   char **rows;
   size_t row_count;
-  long long jobs;
+  long long jobs; /* 0 = the command's default */
+  struct keyroute_read read;
+  struct columns columns;
+  const char *start_text, *end_text;
+  struct row start, end; /* what they say */
+  long long limit;       /* 0 = none */
   int verbose;
   bool quiet;
 };
 
-/* Read the arguments into a line that holds the defaults. Returns an exit status if the program is
- * to end here, or -1 for go on. Release with line_free either way. */
-int line_parse(struct line *line, int argc, char **argv);
+/* Read a command's arguments into a line. Returns an exit status if the program is to end here, or
+ * -1 for go on. Release with line_free either way. */
+int line_parse(struct line *line, enum command command, int argc, char **argv);
 void line_free(struct line *line);
 
 #endif

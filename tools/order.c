@@ -330,7 +330,7 @@ int order_run(const struct order_work *work, struct line *line, void *payload,
   }
   order.table = connect_canonical(line->table);
   order.slice = work->slice;
-  open_ring(&ring, (size_t)line->jobs);
+  open_ring(&ring, line->jobs > 0 ? (size_t)line->jobs : work->jobs);
   int status = prepare(&order);
   if (status == -1) {
     if (begin != NULL) {

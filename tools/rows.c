@@ -166,10 +166,8 @@ static bool parse_escapes(struct row *row)
 }
 
 /* Turn a row's text into its bytes, in place, or say why it has none. */
-static void parse(const struct rows *rows, struct row *row)
+static void parse(struct row *row, const struct row_rules *rules)
 {
-  const struct row_rules *rules = &rows->rules;
-
   if (row->reason != NULL) {
     return;
   }
@@ -184,6 +182,22 @@ static void parse(const struct rows *rows, struct row *row)
   } else if (rules->max_len > 0 && row->len > rules->max_len) {
     row->reason = "a row longer than any in a table";
   }
+}
+
+struct row row_parse(const char *text, struct row_rules rules)
+{
+  struct row row = {.data = cli_copy(text), .len = strlen(text)};
+
+  parse(&row, &rules);
+  return row;
+}
+
+int row_compare(const struct row *a, const struct row *b)
+{
+  size_t len = a->len < b->len ? a->len : b->len;
+  int order = len > 0 ? memcmp(a->data, b->data, len) : 0;
+
+  return order != 0 ? order : (a->len > b->len) - (a->len < b->len);
 }
 
 /* ---- Files ---------------------------------------------------------------------------------- */
@@ -290,19 +304,16 @@ bool rows_would_wait(struct rows *rows)
 
 int rows_next(struct rows *rows, struct row *row)
 {
-  if (rows->texts == NULL) {
-    int got = read_line(rows, row);
-
-    if (got <= 0) {
-      return got;
+  if (rows->texts != NULL) {
+    if (rows->next == rows->count) {
+      return 0;
     }
-  } else if (rows->next == rows->count) {
-    return 0;
-  } else {
-    const char *text = rows->texts[rows->next++];
-
-    *row = (struct row){.data = cli_copy(text), .len = strlen(text)};
+    *row = row_parse(rows->texts[rows->next++], rows->rules);
+    return 1;
   }
-  parse(rows, row);
-  return 1;
+  int got = read_line(rows, row);
+  if (got > 0) {
+    parse(row, &rows->rules);
+  }
+  return got;
 }

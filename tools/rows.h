@@ -6,6 +6,13 @@
 /* Where the rows to be looked up come from. */
 struct rows;
 
+/* What is a row? */
+struct row_rules {
+  bool hex;       /* written as plain hexadecimal */
+  size_t min_len; /* in bytes */
+  size_t max_len; /* 0 = what a line may hold */
+};
+
 /* One row as read. */
 struct row {
   char *data; /* its bytes; free() it */
@@ -14,14 +21,13 @@ struct row {
   const char *reason; /* NULL, or why it is no row: data is then the text as written */
 };
 
-struct keyroute_bytes row_bytes(const struct row *row);
+/* A row as written; its text is not kept. */
+struct row row_parse(const char *text, struct row_rules rules);
 
-/* What is a row? */
-struct row_rules {
-  bool hex;       /* written as plain hexadecimal */
-  size_t min_len; /* in bytes */
-  size_t max_len; /* 0 = what a line may hold */
-};
+/* Which comes first? As memcmp. */
+int row_compare(const struct row *a, const struct row *b);
+
+struct keyroute_bytes row_bytes(const struct row *row);
 
 /* Rows given as arguments; texts is borrowed. */
 struct rows *rows_from_arguments(char **texts, size_t count, struct row_rules rules);
