@@ -18,8 +18,8 @@ extern char program_err[PROGRAM_MAX_OUTPUT];
 void program_set_up(void);
 void program_tear_down(void);
 
-/* "FOLDER/NAME"; one of a few static buffers. "in", "out", "err" and "hbase-site.xml" are removed in
- * the end. */
+/* "FOLDER/NAME"; one of a few static buffers. "in", "out", "err" and "hbase-site.xml" are removed
+ * in the end. */
 const char *program_file(const char *name);
 const char *program_folder(void);
 void program_write_file(const char *name, const char *data, size_t len);

@@ -12,8 +12,10 @@ enum cli_exit {
   CLI_TROUBLE = 3    /* nothing could be asked, or the answers could not be written */
 };
 
-/* A command's entry: arguments begin with its own name. Returns the program's exit status. */
+/* The commands' entries: arguments begin with their own name. They return the program's exit
+ * status. */
 int cmd_locate(int argc, char **argv);
+int cmd_get(int argc, char **argv);
 
 /* "keyroute: MESSAGE" on stderr, printf-like; one line. */
 void cli_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

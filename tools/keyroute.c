@@ -30,6 +30,7 @@ struct command {
 
 static const struct command commands[] = {
     {"locate", cmd_locate, "which server holds these rows"},
+    {"get", cmd_get, "what these rows hold, read from their servers"},
 };
 
 static void print_help(void)

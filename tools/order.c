@@ -113,13 +113,6 @@ static void finish_head(struct order *order)
 
 /* ---- What became of a row ------------------------------------------------------------------- */
 
-/* Was the row not even asked about, since nobody could be? */
-static bool was_not_asked(int error)
-{
-  return error == KEYROUTE_E_BOOTSTRAP || error == KEYROUTE_E_RESOLVE ||
-         error == KEYROUTE_E_UNREACHABLE || error == KEYROUTE_E_AUTH || error == KEYROUTE_E_TIMEOUT;
-}
-
 static void complain_about(const struct order *order, const struct row *row, int error,
                            const char *message)
 {
@@ -134,7 +127,7 @@ void order_count(struct order *order, const struct row *row, int error, const ch
 {
   order->asked++;
   order->failed += error != 0;
-  order->unasked += was_not_asked(error);
+  order->unasked += outcome_unasked(error);
   /* An answer that could not be written is trouble of another kind, which main tells. */
   if (error != 0 && !order->line->quiet && cli_flush() == 0) {
     complain_about(order, row, error, message);

@@ -55,3 +55,9 @@ const char *outcome_message(const struct outcome *outcome)
              ? outcome->message
              : keyroute_strerror(outcome->error);
 }
+
+bool outcome_unasked(int error)
+{
+  return error == KEYROUTE_E_BOOTSTRAP || error == KEYROUTE_E_RESOLVE ||
+         error == KEYROUTE_E_UNREACHABLE || error == KEYROUTE_E_AUTH || error == KEYROUTE_E_TIMEOUT;
+}

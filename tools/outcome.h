@@ -32,4 +32,7 @@ void outcome_clear(struct outcome *outcome);
 /* One line about an error: what it said, or else what its code means. */
 const char *outcome_message(const struct outcome *outcome);
 
+/* Does an error say that nobody could be asked? */
+bool outcome_unasked(int error);
+
 #endif

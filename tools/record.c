@@ -168,16 +168,16 @@ void record_put_replicas(struct record *record, const struct keyroute_location *
   record_put(record, "replicas", replicas);
 }
 
-void record_put_error(struct record *record, const struct outcome *outcome)
+void record_put_error(struct record *record, int error, const char *message, bool deadline)
 {
-  struct record *error = record_new();
+  struct record *value = record_new();
 
-  record_put_text(error, "code", keyroute_errname(outcome->error));
-  record_put_text(error, "message", outcome_message(outcome));
-  if (outcome->deadline) {
-    record_put_true(error, "deadline");
+  record_put_text(value, "code", keyroute_errname(error));
+  record_put_text(value, "message", message);
+  if (deadline) {
+    record_put_true(value, "deadline");
   }
-  record_put(record, "error", error);
+  record_put(record, "error", value);
 }
 
 static struct record *step_record(const struct outcome_step *from)

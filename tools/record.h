@@ -38,7 +38,7 @@ void record_put_server(struct record *record, const struct keyroute_location *lo
 void record_put_replicas(struct record *record, const struct keyroute_location *location);
 
 /* "error": its code, message and whether the deadline made it final. */
-void record_put_error(struct record *record, const struct outcome *outcome);
+void record_put_error(struct record *record, int error, const char *message, bool deadline);
 
 /* "attempts", "rpcs", "elapsed_us", and, if asked for, "trace". */
 void record_put_figures(struct record *record, const struct outcome *outcome, bool trace);

@@ -33,7 +33,7 @@ static void print_json(const struct output *output, const char *table, struct ke
   record_put_text(line, "table", table);
   record_put_own(line, "row", text_bytes(row, output->hex));
   if (outcome->error != 0) {
-    record_put_error(line, outcome);
+    record_put_error(line, outcome->error, outcome_message(outcome), outcome->deadline);
   } else {
     record_put(line, "region", record_region(location, output->replica, output->hex));
     record_put_server(line, location, output->replica);

@@ -37,8 +37,9 @@ char *text_bytes(struct keyroute_bytes bytes, bool hex)
   return hex ? hexadecimal(bytes) : escaped(bytes);
 }
 
-/* "" itself, written by two quotes, stays apart from no bytes, and - from a missing value. */
-char *text_word(struct keyroute_bytes bytes, bool hex)
+/* Write a text with some of its blanks as \x20. "" itself, written by two quotes, stays apart from
+ * no bytes, and - from a missing value. */
+static char *guarded(struct keyroute_bytes bytes, bool hex, bool inner)
 {
   char *text = text_bytes(bytes, hex);
   size_t len = strlen(text);
@@ -50,16 +51,26 @@ char *text_word(struct keyroute_bytes bytes, bool hex)
     free(text);
     return word;
   }
-  for (const char *from = text; *from != '\0'; from++) {
-    if (*from == ' ') {
+  for (size_t i = 0; i < len; i++) {
+    if (text[i] == ' ' && (inner || i == 0 || i + 1 == len)) {
       memcpy(to, "\\x20", 4);
       to += 4;
     } else {
-      *to++ = *from;
+      *to++ = text[i];
     }
   }
   free(text);
   return word;
+}
+
+char *text_word(struct keyroute_bytes bytes, bool hex)
+{
+  return guarded(bytes, hex, true);
+}
+
+char *text_phrase(struct keyroute_bytes bytes, bool hex)
+{
+  return guarded(bytes, hex, false);
 }
 
 char *text_host_port(const char *host, int port)

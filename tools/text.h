@@ -11,6 +11,9 @@ char *text_bytes(struct keyroute_bytes bytes, bool hex);
 /* The same as one word of a table: "" for no bytes, \x20 for a blank. */
 char *text_word(struct keyroute_bytes bytes, bool hex);
 
+/* The same as what ends a line: blanks within it stay. */
+char *text_phrase(struct keyroute_bytes bytes, bool hex);
+
 /* "host:port", an IPv6 address in brackets; NULL if the replica is on no server. */
 char *text_server(const struct keyroute_location *location, int replica);
 
