@@ -5,6 +5,8 @@
  */
 #include "tools/cli.h"
 
+#include "tools/progress.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,13 +17,13 @@ void cli_complain(const char *format, ...)
 {
   va_list arguments;
 
-  flockfile(stderr);
+  progress_hide();
   fputs("keyroute: ", stderr);
   va_start(arguments, format);
   vfprintf(stderr, format, arguments);
   va_end(arguments);
   fputc('\n', stderr);
-  funlockfile(stderr);
+  progress_show();
 }
 
 int cli_flush(void)

@@ -139,7 +139,7 @@ int cmd_get(int argc, char **argv)
   static const struct order_work one = {.rules = {.min_len = 1, .max_len = ROW_MAX},
                                         .slice = 1,
                                         .jobs = 1,
-
+                                        .answers = true,
                                         .check = check,
                                         .ask = ask,
                                         .take = take,
@@ -147,7 +147,7 @@ int cmd_get(int argc, char **argv)
   static const struct order_work many = {.rules = {.min_len = 1, .max_len = ROW_MAX},
                                          .slice = BATCH_FIRST,
                                          .jobs = 2,
-
+                                         .answers = true,
                                          .eager = true,
                                          .check = check,
                                          .ask = ask_many,

@@ -51,7 +51,7 @@ static void release(void *got)
 int cmd_locate(int argc, char **argv)
 {
   static const struct order_work work = {
-      .slice = 1, .jobs = 1, .ask = ask, .take = take, .release = release};
+      .slice = 1, .jobs = 1, .answers = true, .ask = ask, .take = take, .release = release};
   struct line line;
   int status = line_parse(&line, COMMAND_LOCATE, argc, argv);
 

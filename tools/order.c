@@ -21,6 +21,7 @@
 #include "tools/check.h"
 #include "tools/cli.h"
 #include "tools/connect.h"
+#include "tools/progress.h"
 #include "tools/text.h"
 
 #include <errno.h>
@@ -108,6 +109,7 @@ static void finish_head(struct order *order)
   if (ferror(stdout)) {
     cli_flush(); /* keeps the reason */
   }
+  progress_set(order->asked, order->failed);
   drop_head(ring);
 }
 
@@ -329,7 +331,9 @@ int order_run(const struct order_work *work, struct line *line, void *payload,
     if (begin != NULL) {
       begin(&order);
     }
+    progress_begin("rows", line->quiet, work->answers || line->output.json);
     ask_all(&order);
+    progress_end();
     if (end != NULL) {
       end(&order);
     }

@@ -24,6 +24,7 @@ struct order_work {
   struct row_rules rules;
   size_t slice; /* rows of one call at most, at first */
   size_t jobs;  /* calls at once, if the command line does not say */
+  bool answers; /* take prints them */
   bool eager;   /* a call is made with what a pipe has, rather than to wait for a slice of rows */
 
   /* What else may be wrong with the command line. Returns an exit status, or -1. NULL = nothing. */
