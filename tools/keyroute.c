@@ -31,6 +31,7 @@ struct command {
 static const struct command commands[] = {
     {"locate", cmd_locate, "which server holds these rows"},
     {"get", cmd_get, "what these rows hold, read from their servers"},
+    {"group", cmd_group, "how these rows are spread over servers"},
 };
 
 static void print_help(void)
