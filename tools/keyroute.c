@@ -32,6 +32,7 @@ static const struct command commands[] = {
     {"locate", cmd_locate, "which server holds these rows"},
     {"get", cmd_get, "what these rows hold, read from their servers"},
     {"group", cmd_group, "how these rows are spread over servers"},
+    {"regions", cmd_regions, "the regions of a table, and what is wrong with them"},
 };
 
 static void print_help(void)
