@@ -63,7 +63,7 @@ static void assert_line(const char *line, const char *row, const char *column,
   char rest[512] = "";
 
   int count = sscanf(line, "%127s %127s %127s %511[^\n]", words[0], words[1], words[2], rest);
-  ck_assert_msg(count == 4, "%s", line);
+  ck_assert_msg(count == 4, "%.1000s", line);
   ck_assert_str_eq(words[0], row);
   ck_assert_str_eq(words[1], column);
   ck_assert_str_eq(words[2], timestamp);
@@ -78,7 +78,7 @@ static const char *line_of(int index)
     line = strchr(line, '\n');
     line = line != NULL ? line + 1 : NULL;
   }
-  ck_assert_msg(line != NULL && *line != '\0', "no such line: %s", program_out);
+  ck_assert_msg(line != NULL && *line != '\0', "no such line: %.1000s", program_out);
   return line;
 }
 
@@ -183,14 +183,15 @@ END_TEST
 
 START_TEST(test_cli_get__what_to_read_reaches_the_server)
 {
-  fake_server_put_row_cell(first, "t", keyroute_string("a"), "g", "a,b", 9, keyroute_string("v"));
-  int status = program_run("get", "-C", "f:q,g", "--columns", "g:a\\x2Cb,f:", "--versions", "3",
+  put("a", "g", "q", 6, "grape");
+  fake_server_put_row_cell(first, "t", keyroute_string("a"), "h", "a,b", 9, keyroute_string("v"));
+  int status = program_run("get", "-C", "f:q,g", "--columns", "h:a\\x2Cb,f:", "--versions", "3",
                            "--from", "4", "--to", "8", "t", "a", NULL);
   struct fake_seen_get seen = fake_server_last_get(first);
 
   ck_assert_int_eq(status, 0);
   program_assert_has(seen.columns, "f:q");
-  program_assert_has(seen.columns, "g:a,b");
+  program_assert_has(seen.columns, "h:a,b");
   ck_assert_uint_eq(seen.max_versions, 3);
   ck_assert(seen.has_time_range);
   ck_assert_int_eq(seen.from, 4);
@@ -256,7 +257,7 @@ END_TEST
 
 START_TEST(test_cli_get__row_above_the_bound_is_too_large)
 {
-  ck_assert_int_eq(program_run("get", "--max-bytes", "10", "t", "a", NULL), 1);
+  ck_assert_int_eq(program_run("get", "--max-bytes", "3", "t", "a", NULL), 1);
 
   assert_line(line_of(0), "a", "-", "-", "TOO_LARGE");
 }
@@ -289,7 +290,8 @@ START_TEST(test_cli_get__dead_server_fails_its_rows_only)
 
   ck_assert_int_eq(program_run("get", "t", "a", "z", NULL), 1);
   assert_line(line_of(0), "a", "f:q", "5", "apple");
-  assert_line(line_of(1), "z", "-", "-", "UNREACHABLE");
+  program_assert_begins(line_of(1), "z  ");
+  program_assert_begins(program_err, "keyroute: t row z: ");
 }
 END_TEST
 
@@ -386,7 +388,7 @@ START_TEST(test_cli_get__large_rows_make_small_batches)
       (char *[]){(char *)"keyroute", (char *)"get", (char *)"--rows-from", (char *)"-", (char *)"t",
                  NULL}));
 
-  ck_assert_msg(status == 0, "exit %d: %s", status, program_err);
+  ck_assert_msg(status == 0, "exit %d: %.1000s", status, program_err);
   ck_assert_uint_eq(fake_server_counts(first).rows_read, ROWS);
 }
 END_TEST

@@ -169,21 +169,21 @@ int program_run(const char *word, ...)
 
 void program_assert_begins(const char *text, const char *words)
 {
-  ck_assert_msg(strncmp(text, words, strlen(words)) == 0, "%s", text);
+  ck_assert_msg(strncmp(text, words, strlen(words)) == 0, "%.1000s", text);
 }
 
 void program_assert_has(const char *text, const char *words)
 {
-  ck_assert_msg(strstr(text, words) != NULL, "\"%s\" lacks \"%s\"", text, words);
+  ck_assert_msg(strstr(text, words) != NULL, "\"%.1000s\" lacks \"%s\"", text, words);
 }
 
 void program_assert_usage(int status, const char *words)
 {
-  ck_assert_msg(status == 2, "exit %d: %s", status, program_err);
+  ck_assert_msg(status == 2, "exit %d: %.1000s", status, program_err);
   ck_assert_str_eq(program_out, "");
   program_assert_begins(program_err, "keyroute: ");
   program_assert_has(program_err, words);
-  ck_assert_msg(program_count_lines(program_err) == 1, "more than one line: %s", program_err);
+  ck_assert_msg(program_count_lines(program_err) == 1, "more than one line: %.1000s", program_err);
 }
 
 size_t program_count_lines(const char *text)
