@@ -10,6 +10,8 @@ command -v valgrind >/dev/null || { echo "SKIPPED: valgrind is missing"; exit 77
 . test/cluster/cluster.sh
 cluster_start
 cluster_tell create t d h l p t
+cluster_tell put t a v
+cluster_tell put t z v
 
 check() { # EXPECTED-STATUS ARGUMENTS...
   local expected=$1 status=0
@@ -25,4 +27,9 @@ check 0 locate -z "$zookeeper" --deadline 60000 --replica all t a
 check 1 locate -z "$zookeeper" --deadline 60000 nosuch a
 check 3 locate -z 127.0.0.1:1 --deadline 2000 t a
 check 2 locate -z "$zookeeper" t '\x'
+check 0 get -z "$zookeeper" --deadline 60000 --trace -o json t a z
+check 1 get -z "$zookeeper" --deadline 60000 t a nosuch
+printf 'a\nb\nz\n' | check 1 get -z "$zookeeper" --deadline 60000 --rows-from - t
+check 0 group -z "$zookeeper" --deadline 60000 -o json t a b z
+check 0 regions -z "$zookeeper" --deadline 60000 t
 echo "clean"
