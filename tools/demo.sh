@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The main job on a real cluster: sets up what is missing, builds, starts an embedded HBase, locates
-# rows, splits a region, shows where the new answer comes from, and cleans up after itself.
+# rows and reads them, lists regions, splits one, shows where the new answer comes from, and cleans up
+# after itself.
 set -euo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top"
@@ -22,18 +23,18 @@ show() { # the command as one would type it, and what it prints
   "$top/build/keyroute" "$@"
 }
 
-step "1/5 installing what is missing"
+step "1/6 installing what is missing"
 tools/setup.sh
 
-step "2/5 building (half a minute)"
+step "2/6 building (half a minute)"
 tools/build.sh build --enable-werror
 
-step "3/5 starting HBase (the first time its jars are fetched)"
+step "3/6 starting HBase (the first time its jars are fetched)"
 . test/cluster/cluster.sh
 cluster_start
 echo "HBase is up, ZooKeeper at $zookeeper"
 
-step "4/5 locating rows"
+step "4/6 locating rows"
 echo "Columns: row, replica, server, start key, end key, region, where the answer came from"
 echo "(the catalog, or the cache where an earlier answer brought its neighbours along)."
 tell() { echo "hbase: $*"; cluster_tell "$*"; }
@@ -50,7 +51,20 @@ echo
 echo "What cannot be found is told apart, in one line on stderr (exit status 1):"
 show locate -z "$zookeeper" nosuch apple || true
 
-step "5/5 splitting the region that holds grape, and asking again with --trace"
+step "5/6 reading rows, and looking at the whole table"
+tell 'put orders apple red'
+tell 'put orders grape blue'
+tell 'put orders zebra black\x20and\x20white'
+echo "A cell a line; a row that does not exist is told apart from one that failed (exit status 1):"
+show get -z "$zookeeper" orders apple zebra melon || true
+echo
+echo "How a batch is spread over servers: regions, rows, share:"
+show group -z "$zookeeper" orders apple avocado banana grape kiwi zebra
+echo
+echo "All regions, with the share of the key space that each covers; a hole would be a line too:"
+show regions -z "$zookeeper" orders
+
+step "6/6 splitting the region that holds grape, and asking again with --trace"
 tell 'split orders m'
 show locate -z "$zookeeper" --trace orders grape orange
 echo
