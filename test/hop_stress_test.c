@@ -1,11 +1,13 @@
 /*
- * The last hop with everything at once: threads that read rows and send requests, waiting or not,
- * with deadlines from a millisecond up, cancelled at random, on a cluster whose regions split,
- * merge, move and vanish and whose servers stop, start again, fall silent, throw and talk nonsense,
- * the one that holds meta too; and a close in the middle.
+ * The last hop with everything at once: threads that read rows, one or many, group them, list
+ * regions and send requests, waiting or not, with deadlines from a millisecond up, cancelled at
+ * random, on a cluster whose regions split, merge, move and vanish and whose servers stop, start
+ * again, fall silent, throw and talk nonsense, the one that holds meta too; and a close in the
+ * middle.
  *
- *  1. An answer is right: a row's value is made of the row, and what is read together comes in the
- *     order asked for. Of the tables that are never dropped no row is without a region.
+ *  1. An answer is right: a row's value is made of the row, what is read together comes in the
+ *     order asked for, what is grouped is in one group. Of the tables that are never dropped no row
+ *     is without a region.
  *  2. Each call has one answer. After the close no memory is held.
  *  3. A request that is not idempotent is executed at most once for each call that succeeded, or
  *     that says that it may have been; at least once for each that succeeded.
@@ -33,6 +35,7 @@ enum {
   CELL_ROWS = 10, /* rows of each: "r000000" to "r000119" */
   ROWS = CELLS * CELL_ROWS,
   REPLICAS = 3,
+  MANY = 40, /* rows of one call at most */
   BURST = 60,
   PATIENCE_MS = 60000,
   LATE_MS = 20000 /* generous: machines are loaded and sanitizers slow */
@@ -413,17 +416,51 @@ static void speak(struct fake_server *server)
 
 /* ---- Questions and the judge ----------------------------------------------------------------- */
 
-enum kind { GET, CALL, ONCE, KINDS };
+enum kind { GET, CALL, ONCE, GET_MANY, GROUP, LIST, KINDS };
+
+/* A row that is asked for. */
+struct wanted {
+  int table;
+  char key[16];
+};
 
 struct question {
   atomic_int answers;
   enum kind kind;
-  int table, row;
-  char key[16];
+  struct wanted rows[MANY]; /* one, or as many as are to be read or grouped */
+  size_t count;
   struct keyroute_call call;
   int64_t began_us;
   uint64_t seed;
 };
+
+static void choose_rows(struct question *question, uint64_t *seed)
+{
+  bool many = question->kind == GET_MANY || question->kind == GROUP;
+
+  question->count = many ? dice(seed, MANY + 1) : 1;
+  for (size_t i = 0; i < question->count; i++) {
+    question->rows[i].table = (int)dice(seed, TABLES);
+    snprintf(question->rows[i].key, sizeof(question->rows[i].key), "r%06d", (int)dice(seed, ROWS));
+  }
+}
+
+static void choose_flags(struct question *question, uint64_t *seed)
+{
+  static const unsigned flags[] = {KEYROUTE_REFRESH, KEYROUTE_CACHE_ONLY, KEYROUTE_TRACE};
+  unsigned which = dice(seed, 12);
+
+  if (which < 3) {
+    question->call.flags = flags[which];
+  }
+  if (question->count > 0 && question->rows[0].table == COPIED) {
+    question->call.replica = (int)dice(seed, REPLICAS + 1) - 1;
+  }
+  if (question->kind == LIST) { /* which has one flag, and all replicas */
+    question->call.flags &= KEYROUTE_TRACE;
+    question->call.replica = 0;
+  }
+}
 
 static void make_question(struct question *question, uint64_t *seed)
 {
@@ -431,29 +468,12 @@ static void make_question(struct question *question, uint64_t *seed)
 
   *question = (struct question){
       .kind = (enum kind)dice(seed, KINDS),
-      .table = (int)dice(seed, TABLES),
-      .row = (int)dice(seed, ROWS),
       .call = {sizeof(question->call), deadlines[dice(seed, 8)], 0, 0},
       .began_us = now_us(),
       .seed = *seed,
   };
-  snprintf(question->key, sizeof(question->key), "r%06d", question->row);
-  switch (dice(seed, 12)) {
-  case 0:
-    question->call.flags = KEYROUTE_REFRESH;
-    break;
-  case 1:
-    question->call.flags = KEYROUTE_CACHE_ONLY;
-    break;
-  case 2:
-    question->call.flags = KEYROUTE_TRACE;
-    break;
-  default:
-    break;
-  }
-  if (question->table == COPIED || dice(seed, 8) == 0) {
-    question->call.replica = (int)dice(seed, question->table == COPIED ? REPLICAS + 1 : 1) - 1;
-  }
+  choose_rows(question, seed);
+  choose_flags(question, seed);
 }
 
 static bool equals(struct keyroute_bytes bytes, struct keyroute_bytes other)
@@ -478,51 +498,34 @@ static bool covers(const struct keyroute_location *location, const char *table, 
          !below(row, keyroute_location_start_key(location)) && (end.len == 0 || below(row, end));
 }
 
-static void judge_place(const struct question *question, const struct keyroute_location *location)
+static void judge_place(const struct wanted *wanted, const struct keyroute_location *location)
 {
-  if (location == NULL || !covers(location, names[question->table], question->key)) {
-    WRONG("table %s row %s: answered by another region\n", names[question->table], question->key);
+  if (location == NULL || !covers(location, names[wanted->table], wanted->key)) {
+    WRONG("table %s row %s: another region, or none\n", names[wanted->table], wanted->key);
   }
 }
 
 /* One row of a result: its value is made of the row. */
-static void judge_row(const struct question *question, const struct keyroute_result *result,
+static void judge_row(const struct wanted *wanted, const struct keyroute_result *result,
                       size_t index)
 {
   size_t count;
   const struct keyroute_cell *found = keyroute_result_cells(result, index, &count);
 
-  if (count != 1 || !equals(found->row, keyroute_string(question->key)) ||
-      !equals(found->value, keyroute_string(question->key))) {
-    WRONG("table %s row %s: %zu cells, or another row's\n", names[question->table], question->key,
+  if (count != 1 || !equals(found->row, keyroute_string(wanted->key)) ||
+      !equals(found->value, keyroute_string(wanted->key))) {
+    WRONG("table %s row %s: %zu cells, or another row's\n", names[wanted->table], wanted->key,
           count);
   }
-  judge_place(question, keyroute_result_location(result, index));
+  judge_place(wanted, keyroute_result_location(result, index));
 }
 
-static void judge_reply(const struct question *question, const struct keyroute_reply *reply)
-{
-  if (!equals(keyroute_reply_message(reply), body) || !equals(keyroute_reply_cells(reply), cells)) {
-    WRONG("table %s row %s: another reply\n", names[question->table], question->key);
-  }
-  judge_place(question, keyroute_reply_location(reply));
-}
-
-static void judge_time(const struct question *question)
-{
-  int64_t late_us = now_us() - question->began_us - 1000 * question->call.deadline_ms;
-  long long latest = atomic_load(&latest_us);
-
-  while (late_us > latest && !atomic_compare_exchange_weak(&latest_us, &latest, late_us)) {
-  }
-}
-
-static bool may_fail_with(const struct question *question, int error)
+static bool may_fail_with(const struct question *question, const struct wanted *wanted, int error)
 {
   switch (error) {
   case KEYROUTE_E_TABLE_NOT_FOUND:
   case KEYROUTE_E_HOLE:
-    return question->table == GONE;
+    return wanted->table == GONE;
   case KEYROUTE_E_NO_MEMORY:
     return atomic_load(&one_in) > 0;
   case KEYROUTE_E_NOT_CACHED:
@@ -537,16 +540,180 @@ static bool may_fail_with(const struct question *question, int error)
   }
 }
 
-static void judge_error(const struct question *question, int error,
+static void judge_failure(const struct question *question, const struct wanted *wanted, int error,
+                          const char *message)
+{
+  if (!may_fail_with(question, wanted, error) || message[0] == '\0') {
+    WRONG("table %s row %s: %s: %s\n", names[wanted->table], wanted->key, keyroute_errname(error),
+          message);
+  }
+}
+
+/* What was read, in the order asked for; releases it. NULL is accepted. Returns how many rows
+ * failed. */
+static size_t judge_result(const struct question *question, struct keyroute_result *result)
+{
+  size_t failed = keyroute_result_failed(result);
+
+  if (result != NULL && keyroute_result_count(result) != question->count) {
+    WRONG("%zu rows for %zu\n", keyroute_result_count(result), question->count);
+  }
+  for (size_t i = 0; i < keyroute_result_count(result); i++) {
+    int error = keyroute_result_error(result, i);
+
+    failed -= error != 0;
+    if (error == 0) {
+      judge_row(&question->rows[i], result, i);
+    } else {
+      judge_failure(question, &question->rows[i], error, keyroute_result_message(result, i));
+    }
+  }
+  if (failed != 0) {
+    WRONG("failed rows were counted as %zu\n", keyroute_result_failed(result));
+  }
+  failed = keyroute_result_failed(result);
+  keyroute_result_free(result);
+  return failed;
+}
+
+static void judge_reply(const struct question *question, struct keyroute_reply *reply)
+{
+  if (reply != NULL) {
+    if (!equals(keyroute_reply_message(reply), body) ||
+        !equals(keyroute_reply_cells(reply), cells)) {
+      WRONG("table %s: another reply\n", names[question->rows[0].table]);
+    }
+    judge_place(&question->rows[0], keyroute_reply_location(reply));
+  }
+  keyroute_reply_free(reply);
+}
+
+/* The rows of one region of a grouping; each is ticked off. */
+static void judge_group(const struct question *question, const struct keyroute_server_group *server,
+                        const struct keyroute_region_group *region, bool *seen)
+{
+  if (keyroute_location_port(region->location, region->replica) != server->port) {
+    WRONG("a region in the group of another server\n");
+  }
+  for (size_t i = 0; i < region->row_count; i++) {
+    size_t index = region->rows[i];
+
+    if (index >= question->count || seen[index]) {
+      WRONG("row %zu of %zu is grouped twice, or is none\n", index, question->count);
+      return;
+    }
+    seen[index] = true;
+    judge_place(&question->rows[index], region->location);
+  }
+}
+
+static void judge_server(const struct question *question, const struct keyroute_groups *groups,
+                         size_t index, bool *seen)
+{
+  struct keyroute_server_group server = {.size = sizeof(server)};
+  size_t rows_left;
+
+  keyroute_groups_server(groups, index, &server);
+  rows_left = server.row_count;
+  for (size_t i = 0; i < server.region_count; i++) {
+    struct keyroute_region_group region = {.size = sizeof(region)};
+
+    if (keyroute_groups_region(groups, server.first_region + i, &region) != 0) {
+      WRONG("a server's region is none\n");
+      return;
+    }
+    judge_group(question, &server, &region, seen);
+    rows_left -= region.row_count;
+  }
+  if (rows_left != 0 || server.row_count == 0) {
+    WRONG("rows of a server do not add up\n");
+  }
+}
+
+/* Each row is in one group, or has failed. Releases it; NULL is accepted. Returns how many rows
+ * failed. */
+static size_t judge_groups(const struct question *question, struct keyroute_groups *groups)
+{
+  bool seen[MANY] = {false};
+  size_t failed = keyroute_groups_failed(groups);
+
+  for (size_t i = 0; i < keyroute_groups_servers(groups); i++) {
+    judge_server(question, groups, i, seen);
+  }
+  for (size_t i = 0; groups != NULL && i < question->count; i++) {
+    int error = keyroute_groups_error(groups, i);
+
+    if ((error == 0) != seen[i]) {
+      WRONG("row %zu: %s, and in a group or not\n", i, keyroute_errname(error));
+    } else if (error != 0) {
+      judge_failure(question, &question->rows[i], error, keyroute_groups_message(groups, i));
+    }
+  }
+  keyroute_groups_free(groups);
+  return failed;
+}
+
+/* A region is shown whole, and behind those that start below it. */
+static void judge_region(const struct question *question, const struct keyroute_span *span,
+                         struct keyroute_bytes *last)
+{
+  const char *table = names[question->rows[0].table];
+
+  if (below(span->start, *last) ||
+      !equals(keyroute_location_table(span->location), keyroute_string(table)) ||
+      !equals(span->start, keyroute_location_start_key(span->location)) ||
+      !equals(span->end, keyroute_location_end_key(span->location))) {
+    WRONG("table %s: a region that is out of order, or not its location\n", table);
+  }
+  *last = span->start;
+}
+
+/* Releases a page; NULL is accepted. */
+static void judge_page(const struct question *question, struct keyroute_page *page)
+{
+  const struct wanted *from = &question->rows[0];
+  struct keyroute_bytes last = {NULL, 0}, next = {NULL, 0};
+
+  for (size_t i = 0; i < keyroute_page_count(page); i++) {
+    struct keyroute_span span = {.size = sizeof(span)};
+
+    keyroute_page_span(page, i, &span);
+    if (span.kind == KEYROUTE_SPAN_REGION) {
+      judge_region(question, &span, &last);
+    } else if (span.kind == KEYROUTE_SPAN_CORRUPT ||
+               below(span.start, keyroute_string(from->key))) {
+      WRONG("table %s: a span before its time: %s\n", names[from->table], span.message);
+    }
+  }
+  if (keyroute_page_next(page, &next) && !below(keyroute_string(from->key), next)) {
+    WRONG("table %s: the next page begins where this one does\n", names[from->table]);
+  }
+  keyroute_page_free(page);
+}
+
+static void judge_time(const struct question *question)
+{
+  int64_t late_us = now_us() - question->began_us - 1000 * question->call.deadline_ms;
+  long long latest = atomic_load(&latest_us);
+
+  while (late_us > latest && !atomic_compare_exchange_weak(&latest_us, &latest, late_us)) {
+  }
+}
+
+/* failed  how many rows of many have; the message tells of the first */
+static void judge_error(const struct question *question, int error, size_t failed,
                         const struct keyroute_detail *detail)
 {
+  static const struct wanted anything = {.table = GONE};
+
   atomic_fetch_add(&codes[-error], 1);
-  if (detail->error != error || (error != 0) != (detail->message[0] != '\0')) {
-    WRONG("%s: the detail says %s\n", keyroute_errname(error), keyroute_errname(detail->error));
+  if (detail->error != error || (error != 0 || failed > 0) != (detail->message[0] != '\0')) {
+    WRONG("%s: the detail says %s: %s\n", keyroute_errname(error), keyroute_errname(detail->error),
+          detail->message);
   }
-  if (error != 0 && !may_fail_with(question, error)) {
-    WRONG("table %s row %s: %s: %s\n", names[question->table], question->key,
-          keyroute_errname(error), detail->message);
+  if (error != 0) {
+    judge_failure(question, question->count == 1 ? &question->rows[0] : &anything, error,
+                  detail->message);
   }
   if (detail->maybe_applied && (error == 0 || question->kind != ONCE)) {
     WRONG("%s may have been applied\n", keyroute_errname(error));
@@ -571,31 +738,65 @@ static struct keyroute_method method_of(const struct question *question)
   return method;
 }
 
-static int ask(struct question *question, struct keyroute_detail *detail)
+static void fill_keys(struct keyroute_key keys[MANY], const struct question *question)
 {
-  const char *table = names[question->table];
-  struct keyroute_bytes row = keyroute_string(question->key);
+  for (size_t i = 0; i < question->count; i++) {
+    keys[i] = (struct keyroute_key){names[question->rows[i].table],
+                                    keyroute_string(question->rows[i].key)};
+  }
+}
+
+/* How many regions a page may have. */
+static size_t limit_of(const struct question *question)
+{
+  return question->began_us % 3 == 0 ? 0 : (size_t)(question->began_us % 3);
+}
+
+static void expect_something(int error, bool something)
+{
+  if ((error == 0) != something) {
+    WRONG("%s, and %s\n", keyroute_errname(error), something ? "something" : "nothing");
+  }
+}
+
+/* Wait for the answer; *failed  rows that did. */
+static int ask(const struct question *question, size_t *failed, struct keyroute_detail *detail)
+{
+  const char *table = question->count > 0 ? names[question->rows[0].table] : "";
+  struct keyroute_bytes row = keyroute_string(question->rows[0].key), none = {NULL, 0};
+  const struct keyroute_call *call = &question->call;
   struct keyroute_method method = method_of(question);
   struct keyroute_result *result = NULL;
   struct keyroute_reply *reply = NULL;
+  struct keyroute_groups *groups = NULL;
+  struct keyroute_page *page = NULL;
+  struct keyroute_key keys[MANY];
   int error;
 
-  if (question->kind == GET) {
-    error = keyroute_get(&result, cluster.conn, table, row, NULL, &question->call, detail);
-  } else {
-    error = keyroute_call(&reply, cluster.conn, table, row, &method, &question->call, detail);
+  fill_keys(keys, question);
+  switch (question->kind) {
+  case GET:
+    error = keyroute_get(&result, cluster.conn, table, row, NULL, call, detail);
+    break;
+  case GET_MANY:
+    error = keyroute_get_many(&result, cluster.conn, keys, question->count, NULL, call, detail);
+    break;
+  case GROUP:
+    error = keyroute_group(&groups, cluster.conn, keys, question->count, call, detail);
+    break;
+  case LIST:
+    error =
+        keyroute_regions(&page, cluster.conn, table, row, none, limit_of(question), call, detail);
+    break;
+  default:
+    error = keyroute_call(&reply, cluster.conn, table, row, &method, call, detail);
+    break;
   }
-  if (result != NULL) {
-    judge_row(question, result, 0);
-  }
-  if (reply != NULL) {
-    judge_reply(question, reply);
-  }
-  if (error == 0 && (question->kind == GET ? result == NULL : reply == NULL)) {
-    WRONG("no error, and nothing\n");
-  }
-  keyroute_result_free(result);
-  keyroute_reply_free(reply);
+  expect_something(error, result != NULL || groups != NULL || reply != NULL || page != NULL);
+  judge_reply(question, reply);
+  judge_page(question, page);
+  *failed = judge_groups(question, groups);
+  *failed += judge_result(question, result);
   return error;
 }
 
@@ -607,10 +808,11 @@ static void ask_now(uint64_t *seed, int64_t deadline_ms)
 
   make_question(&question, seed);
   question.call.deadline_ms = deadline_ms > 0 ? deadline_ms : question.call.deadline_ms;
-  int error = ask(&question, &detail);
+  size_t failed;
+  int error = ask(&question, &failed, &detail);
 
   judge_time(&question);
-  judge_error(&question, error, &detail);
+  judge_error(&question, error, failed, &detail);
   keyroute_detail_clear(&detail);
 }
 
@@ -620,7 +822,8 @@ static void ask_later(uint64_t *seed);
 static void call_inside(struct question *question)
 {
   struct keyroute_detail detail = KEYROUTE_DETAIL_INIT;
-  int error = drains ? KEYROUTE_E_INVALID_ARGUMENT : ask(question, &detail);
+  size_t failed;
+  int error = drains ? KEYROUTE_E_INVALID_ARGUMENT : ask(question, &failed, &detail);
 
   if (error != KEYROUTE_E_INVALID_ARGUMENT) {
     WRONG("a blocking call in a callback: %s\n", keyroute_errname(error));
@@ -628,7 +831,8 @@ static void call_inside(struct question *question)
   ask_later(&question->seed);
 }
 
-static void answered(struct question *question, int error, const struct keyroute_detail *detail)
+static void answered(struct question *question, int error, size_t failed,
+                     const struct keyroute_detail *detail)
 {
   if (atomic_fetch_add(&question->answers, 1) != 0) {
     WRONG("a callback ran twice\n");
@@ -636,7 +840,7 @@ static void answered(struct question *question, int error, const struct keyroute
   if (!drains) {
     judge_time(question);
   }
-  judge_error(question, error, detail);
+  judge_error(question, error, failed, detail);
   if (!atomic_load(&quiet) && dice(&question->seed, 4) == 0) {
     call_inside(question);
   }
@@ -647,39 +851,56 @@ static void answered(struct question *question, int error, const struct keyroute
 static void got(void *payload, int error, struct keyroute_result *result,
                 const struct keyroute_detail *detail)
 {
-  if ((error == 0) != (result != NULL)) {
-    WRONG("%s, and a result or none\n", keyroute_errname(error));
-  }
-  if (result != NULL) {
-    judge_row(payload, result, 0);
-  }
-  keyroute_result_free(result);
-  answered(payload, error, detail);
+  expect_something(error, result != NULL);
+  answered(payload, error, judge_result(payload, result), detail);
+}
+
+static void grouped(void *payload, int error, struct keyroute_groups *groups,
+                    const struct keyroute_detail *detail)
+{
+  expect_something(error, groups != NULL);
+  answered(payload, error, judge_groups(payload, groups), detail);
+}
+
+static void listed(void *payload, int error, struct keyroute_page *page,
+                   const struct keyroute_detail *detail)
+{
+  expect_something(error, page != NULL);
+  judge_page(payload, page);
+  answered(payload, error, 0, detail);
 }
 
 static void replied(void *payload, int error, struct keyroute_reply *reply,
                     const struct keyroute_detail *detail)
 {
-  if ((error == 0) != (reply != NULL)) {
-    WRONG("%s, and a reply or none\n", keyroute_errname(error));
-  }
-  if (reply != NULL) {
-    judge_reply(payload, reply);
-  }
-  keyroute_reply_free(reply);
-  answered(payload, error, detail);
+  expect_something(error, reply != NULL);
+  judge_reply(payload, reply);
+  answered(payload, error, 0, detail);
 }
 
 static int start(uint64_t *number, struct question *question)
 {
-  const char *table = names[question->table];
-  struct keyroute_bytes row = keyroute_string(question->key);
+  const char *table = question->count > 0 ? names[question->rows[0].table] : "";
+  struct keyroute_bytes row = keyroute_string(question->rows[0].key), none = {NULL, 0};
+  const struct keyroute_call *call = &question->call;
+  struct keyroute_connection *conn = cluster.conn;
   struct keyroute_method method = method_of(question);
+  struct keyroute_key keys[MANY];
 
-  return question->kind == GET ? keyroute_get_async(number, cluster.conn, table, row, NULL,
-                                                    &question->call, got, question)
-                               : keyroute_call_async(number, cluster.conn, table, row, &method,
-                                                     &question->call, replied, question);
+  fill_keys(keys, question);
+  switch (question->kind) {
+  case GET:
+    return keyroute_get_async(number, conn, table, row, NULL, call, got, question);
+  case GET_MANY:
+    return keyroute_get_many_async(number, conn, keys, question->count, NULL, call, got, question);
+  case GROUP:
+    return keyroute_group_async(number, conn, keys, question->count, call, grouped, question);
+  case LIST:
+    return keyroute_regions_async(number, conn, table, row, none, limit_of(question), call, listed,
+                                  question);
+  default:
+    return keyroute_call_async(number, conn, table, row, &method, call, replied, question);
+  }
 }
 
 static void ask_later(uint64_t *seed)
