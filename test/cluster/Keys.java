@@ -4,8 +4,8 @@ import org.apache.hadoop.hbase.util.Bytes;
 
 /**
  * The text form of keys in commands and answers: HBase's own escapes (Bytes.toStringBinary), where
- * a space is written \x20 as well, so that a key never holds white space.  An empty key is "" in a
- * command and an empty field in an answer.
+ * a space is written \x20 and a quote \x22 as well, so that a key never holds white space and is
+ * never taken for the empty one.  That is "" in a command and an empty field in an answer.
  */
 final class Keys {
   private static final String EMPTY = "\"\"";
@@ -17,7 +17,7 @@ final class Keys {
   }
 
   static String format(byte[] key) {
-    return Bytes.toStringBinary(key).replace(" ", "\\x20");
+    return Bytes.toStringBinary(key).replace(" ", "\\x20").replace("\"", "\\x22");
   }
 
   static byte[] parseHex(String text) {
