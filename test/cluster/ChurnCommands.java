@@ -11,12 +11,13 @@ import org.apache.hadoop.hbase.util.Bytes;
 /**
  * The commands that keep a catalog changing: regions of some tables are split, merged and moved
  * without pause, one change after another; the last table is disabled and enabled, dropped and
- * made again too.  Which changes, the seed decides; how they interleave with readers, nobody does.
+ * made again too, unless they are to be kept, with their rows.  Which changes, the seed decides; how they interleave with readers, nobody does.
  * No other command may change these tables meanwhile.
  */
 final class ChurnCommands {
   private static final int FEWEST_REGIONS = 4;
   private static final int MOST_REGIONS = 16;
+  private static final String KEEP = "keep";
   private static final String[] FIRST_SPLITS = {"d", "h", "l", "p", "t"};
 
   private final Session session;
@@ -29,17 +30,20 @@ final class ChurnCommands {
   }
 
   void register(Commands commands) {
-    commands.add("churn SECONDS SEED TABLE...", 3, (words, answer) -> start(words));
+    commands.add("churn SECONDS SEED [keep] TABLE...", 3, (words, answer) -> start(words));
     commands.add("churn-stop", 0, (words, answer) -> stop());
   }
 
   private String start(List<String> words) throws Exception {
-    List<TableName> names = words.subList(2, words.size()).stream().map(TableName::valueOf)
-        .collect(Collectors.toList());
-    for (TableName table : names) {
-      create(table);
+    boolean keep = words.get(2).equals(KEEP);
+    List<TableName> names = words.subList(keep ? 3 : 2, words.size()).stream()
+        .map(TableName::valueOf).collect(Collectors.toList());
+    if (!keep) {
+      for (TableName table : names) {
+        create(table);
+      }
     }
-    churn = new Churn(names, Long.parseLong(words.get(0)), Long.parseLong(words.get(1)));
+    churn = new Churn(names, keep, Long.parseLong(words.get(0)), Long.parseLong(words.get(1)));
     churn.start();
     return "";
   }
@@ -59,6 +63,7 @@ final class ChurnCommands {
 
   private final class Churn extends Thread {
     private final List<TableName> names;
+    private final boolean keep;
     private final long endNanos;
     private final Random random;
     private int splits;
@@ -69,9 +74,10 @@ final class ChurnCommands {
     private int refused;
     private volatile boolean stopped;
 
-    Churn(List<TableName> names, long seconds, long seed) {
+    Churn(List<TableName> names, boolean keep, long seconds, long seed) {
       super("churn");
       this.names = names;
+      this.keep = keep;
       this.endNanos = System.nanoTime() + seconds * 1_000_000_000L;
       this.random = new Random(seed);
       setDaemon(true);
@@ -82,7 +88,7 @@ final class ChurnCommands {
       while (!stopped && System.nanoTime() - endNanos < 0) {
         TableName table = names.get(random.nextInt(names.size()));
         try {
-          change(table, table.equals(names.get(names.size() - 1)));
+          change(table, !keep && table.equals(names.get(names.size() - 1)));
         } catch (InterruptedException interrupted) {
           return;
         } catch (Exception trouble) {

@@ -13,7 +13,7 @@ import org.apache.hadoop.conf.Configuration;
 /**
  * The command language: one line a command, words divided by spaces; data lines of an answer begin
  * with ". ", and its last line is "OK ..." or "ERR reason".  What the commands do is said in
- * TableCommands, ChurnCommands, ServerCommands, CatalogCommands, OracleCommands and
+ * TableCommands, RowCommands, ChurnCommands, ServerCommands, CatalogCommands, OracleCommands and
  * HistoryCommands, which register them here.
  */
 final class Commands implements AutoCloseable {
@@ -42,6 +42,7 @@ final class Commands implements AutoCloseable {
     Commands commands = new Commands(session);
     TableCommands tables = new TableCommands(session);
     tables.register(commands);
+    new RowCommands(session, tables).register(commands);
     new ChurnCommands(session, tables).register(commands);
     new ServerCommands(session).register(commands);
     new CatalogCommands(session).register(commands);

@@ -22,6 +22,7 @@ import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.AsyncConnection;
 import org.apache.hadoop.hbase.client.Connection;
 import org.apache.hadoop.hbase.client.ConnectionFactory;
+import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.client.RegionLocator;
 
 /**
@@ -52,9 +53,13 @@ final class OracleCommands {
         (words, answer) -> typed("BEFORE", words, answer));
     commands.add("oracle-after TABLE ROW", 2,
         (words, answer) -> typed("AFTER", words, answer));
+    commands.add("all-locations TABLE", 1,
+        (words, answer) -> all(TableName.valueOf(words.get(0)), answer));
     commands.add("oracle-file FILE", 1, (words, answer) -> file(Paths.get(words.get(0))));
     commands.add("time-locates TABLE N", 2, (words, answer) ->
         time(TableName.valueOf(words.get(0)), Integer.parseInt(words.get(1))));
+    commands.add("time-all-locations TABLE ROUNDS", 2, (words, answer) -> timeAll(
+        TableName.valueOf(words.get(0)), Integer.parseInt(words.get(1)), answer));
   }
 
   private Configuration configuration() {
@@ -86,6 +91,17 @@ final class OracleCommands {
         locator(TableName.valueOf(words.get(0))).getRegionLocations(row, true);
     for (int replica = 0; replica < all.size(); replica++) {
       answer.line(replica + "\t" + describe(row, all.get(replica)));
+    }
+    return Integer.toString(all.size());
+  }
+
+  /** A line for each replica: its number, its region's start key, and so on as the others are. */
+  private String all(TableName table, Commands.Answer answer) throws IOException {
+    List<HRegionLocation> all = locator(table).getAllRegionLocations();
+    for (HRegionLocation location : all) {
+      RegionInfo region = location == null ? null : location.getRegion();
+      answer.line(region == null ? "-\t\tERROR\tNoLocation"
+          : region.getReplicaId() + "\t" + describe(region.getStartKey(), location));
     }
     return Integer.toString(all.size());
   }
@@ -158,6 +174,16 @@ final class OracleCommands {
     }
     Arrays.sort(took);
     return "p50=" + took[count / 2] / 1000 + " p99=" + took[(int) (count * 0.99)] / 1000;
+  }
+
+  private String timeAll(TableName table, int rounds, Commands.Answer answer) throws IOException {
+    int count = locator(table).getAllRegionLocations().size();
+    for (int round = 0; round < rounds; round++) {
+      long start = System.nanoTime();
+      locator(table).getAllRegionLocations();
+      answer.line(Timing.ms(start));
+    }
+    return count + " found " + Timing.memory();
   }
 
   private RegionLocator locator(TableName table) throws IOException {

@@ -37,6 +37,8 @@ final class Settings {
     keepStill(conf);
     keepHistory(conf);
     keepSmall(conf);
+    showReplicas(conf);
+    limitRequests(conf);
   }
 
   private static void place(Configuration conf, Path folder) {
@@ -72,6 +74,8 @@ final class Settings {
     conf.setInt("hbase.client.pause", 50);
     conf.setInt("hbase.rpc.timeout", RPC_MS);
     conf.setInt("zookeeper.recovery.retry.intervalmill", 200);
+    // A region is not split or merged while files that were compacted away are still there.
+    conf.setInt("hbase.hfile.compaction.discharger.interval", 200);
   }
 
   private static void keepStill(Configuration conf) {
@@ -95,5 +99,16 @@ final class Settings {
     conf.setInt("hbase.master.procedure.threads", 4);
     conf.setInt("hbase.netty.worker.count", 2);
     conf.setInt("hbase.hconnection.threads.max", 16);
+  }
+
+  /** A replica looks for what its primary has flushed. */
+  private static void showReplicas(Configuration conf) {
+    conf.setInt("hbase.regionserver.storefile.refresh.period", 200);
+  }
+
+  /** Quotas can be set, and the servers hear of one soon. */
+  private static void limitRequests(Configuration conf) {
+    conf.setBoolean("hbase.quota.enabled", true);
+    conf.setInt("hbase.quota.refresh.period", 500);
   }
 }

@@ -1,17 +1,23 @@
 package keyroute.cluster;
 
 import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.apache.hadoop.hbase.NamespaceDescriptor;
 import org.apache.hadoop.hbase.NamespaceNotFoundException;
+import org.apache.hadoop.hbase.RegionMetrics;
 import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.ColumnFamilyDescriptorBuilder;
 import org.apache.hadoop.hbase.client.Put;
 import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hadoop.hbase.client.RegionReplicaUtil;
 import org.apache.hadoop.hbase.client.Table;
 import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
 import org.apache.hadoop.hbase.util.Bytes;
@@ -38,7 +44,7 @@ final class TableCommands {
   }
 
   void register(Commands commands) {
-    commands.add("create TABLE [replication=N] [families=F,...] [SPLITKEY...]", 1,
+    commands.add("create TABLE [replication=N] [families=F,...] [versions=N] [SPLITKEY...]", 1,
         (words, answer) -> create(words));
     commands.add("split TABLE ROW", 2,
         (words, answer) -> split(table(words), Keys.parse(words.get(1))));
@@ -61,11 +67,14 @@ final class TableCommands {
   String create(List<String> words) throws Exception {
     TableName table = table(words);
     int replication = 1;
+    int versions = 1;
     String families = FAMILY;
     List<byte[]> splits = new ArrayList<>();
     for (String word : words.subList(1, words.size())) {
       if (word.startsWith("replication=")) {
         replication = Integer.parseInt(word.substring(word.indexOf('=') + 1));
+      } else if (word.startsWith("versions=")) {
+        versions = Integer.parseInt(word.substring(word.indexOf('=') + 1));
       } else if (word.startsWith("families=")) {
         families = word.substring(word.indexOf('=') + 1);
       } else {
@@ -75,7 +84,8 @@ final class TableCommands {
     TableDescriptorBuilder builder = TableDescriptorBuilder.newBuilder(table)
         .setRegionReplication(replication);
     for (String family : families.split(",")) {
-      builder.setColumnFamily(ColumnFamilyDescriptorBuilder.of(family));
+      builder.setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(Bytes.toBytes(family))
+          .setMaxVersions(versions).build());
     }
     makeNamespace(table.getNamespaceAsString());
     session.admin.createTable(builder.build(),
@@ -220,8 +230,32 @@ final class TableCommands {
     return "";
   }
 
-  private String flush(TableName table) throws Exception {
+  /** A replica reads the primary's files, and sees new ones when it looks for them next. */
+  String flush(TableName table) throws Exception {
     session.admin.flush(table);
+    if (session.admin.getDescriptor(table).getRegionReplication() > 1) {
+      Wait.until("the replicas to have the files", Session.LIMIT_MS, () -> haveFiles(table));
+    }
     return "";
+  }
+
+  /** All replicas of a region have the same number of files. */
+  private boolean haveFiles(TableName table) throws Exception {
+    Map<String, Set<Integer>> counts = new HashMap<>();
+    for (ServerName server : session.liveServers()) {
+      Map<String, RegionMetrics> metrics = new HashMap<>();
+      for (RegionMetrics each : session.admin.getRegionMetrics(server, table)) {
+        metrics.put(each.getNameAsString(), each);
+      }
+      for (RegionInfo region : session.admin.getRegions(server)) {
+        RegionMetrics its = metrics.get(region.getRegionNameAsString());
+        if (its != null) {
+          RegionInfo primary = RegionReplicaUtil.getRegionInfoForDefaultReplica(region);
+          counts.computeIfAbsent(primary.getEncodedName(), name -> new HashSet<>())
+              .add(its.getStoreFileCount());
+        }
+      }
+    }
+    return counts.values().stream().allMatch(of -> of.size() == 1);
   }
 }

@@ -288,11 +288,14 @@ static bool launch(struct cluster *cluster, const char *folder, const char *vers
 {
   char path[4096];
   snprintf(path, sizeof path, "%s/run.sh", folder);
-  const char *words[8];
+  const char *words[9];
   int count = 0;
   words[count++] = path;
   words[count++] = "--version";
   words[count++] = version;
+  if (options->bench) {
+    words[count++] = "--bench";
+  }
   if (options->processes) {
     words[count++] = "--processes";
   }
@@ -300,7 +303,7 @@ static bool launch(struct cluster *cluster, const char *folder, const char *vers
     words[count++] = "--log";
     words[count++] = options->log;
   }
-  char *argv[8] = {0};
+  char *argv[9] = {0};
   for (int i = 0; i < count; i++) {
     argv[i] = (char *)(uintptr_t)words[i];
   }

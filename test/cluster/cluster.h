@@ -17,6 +17,7 @@ struct cluster_options {
   const char *folder;  /* where run.sh is; NULL = $KEYROUTE_CLUSTER_DIR, else test/cluster */
   const char *version; /* of HBase; NULL = 2.6.3 */
   bool processes;      /* one process per server, so that killing one is real */
+  bool bench;          /* JVMs that are fast in the end rather than at first */
   const char *log;     /* keep HBase's logs in this folder; NULL = they go with the cluster */
 };
 

@@ -1,6 +1,6 @@
 # Drives a real HBase from a bash script: source it, then
 #
-#   cluster_start              starts run.sh; sets $zookeeper; stops it when the script ends
+#   cluster_start [OPTION...]  starts run.sh; sets $zookeeper; stops it when the script ends
 #   cluster_tell COMMAND...    sends one command (README.md lists them) and waits until it is done
 #   cluster_stop               stops it and waits until it is gone, 15 s at most
 #
@@ -22,7 +22,7 @@ cluster_answer() {
 }
 
 cluster_start() {
-  coproc CLUSTER { exec "$cluster_folder/run.sh"; }
+  coproc CLUSTER { exec "$cluster_folder/run.sh" "$@"; }
   cluster_pid=$CLUSTER_PID
   exec 7>&"${CLUSTER[1]}" 8<&"${CLUSTER[0]}"
   eval "exec ${CLUSTER[1]}>&-"
