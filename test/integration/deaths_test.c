@@ -72,24 +72,6 @@ static void compare(void)
   ck_assert_int_eq(differences, 0);
 }
 
-/* Kill a live server that does not hold meta. */
-static void kill_another(void)
-{
-  char *servers, meta[300];
-
-  real_command("meta-server");
-  snprintf(meta, sizeof(meta), "%s", cluster_answer(real_cluster));
-  ck_assert_int_eq(cluster_command(real_cluster, &servers, "servers"), 0);
-  for (char *rest = servers, *line; (line = strsep(&rest, "\n")) != NULL && line[0] != '\0';) {
-    if (strcmp(line, meta) != 0) {
-      real_command("kill %s", line);
-      free(servers);
-      return;
-    }
-  }
-  ck_abort_msg("there is no other server");
-}
-
 /* When the catalog could be read again, how long was it until we did? */
 static void assert_back(const struct askers *askers)
 {
@@ -142,7 +124,7 @@ START_TEST(test_deaths__lookups_survive_servers_killed_one_after_another)
   real_command("kill-meta");
   compare();
   real_command("start-server");
-  kill_another();
+  real_kill_another();
   compare();
   real_command("start-server");
   real_command("restart-zookeeper");

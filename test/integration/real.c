@@ -52,6 +52,23 @@ void real_command(const char *format, ...)
                 cluster_answer(real_cluster));
 }
 
+void real_kill_another(void)
+{
+  char *servers, meta[300];
+
+  real_command("meta-server");
+  snprintf(meta, sizeof(meta), "%s", cluster_answer(real_cluster));
+  ck_assert_int_eq(cluster_command(real_cluster, &servers, "servers"), 0);
+  for (char *rest = servers, *line; (line = strsep(&rest, "\n")) != NULL && line[0] != '\0';) {
+    if (strcmp(line, meta) != 0) {
+      real_command("kill %s", line);
+      free(servers);
+      return;
+    }
+  }
+  ck_abort_msg("there is no other server");
+}
+
 struct keyroute_connection *real_open(const char *const *settings)
 {
   struct keyroute_detail detail = KEYROUTE_DETAIL_INIT;
@@ -168,6 +185,21 @@ void real_oracle(struct real_answer *answers, const struct real_row *rows, size_
   fclose(file);
   unlink(path);
   unlink(out_path);
+}
+
+size_t real_all_locations(struct real_answer *answers, size_t max, const char *table)
+{
+  char *reply, *line;
+  size_t count = 0;
+
+  ck_assert_int_eq(cluster_command(real_cluster, &reply, "all-locations %s", table), 0);
+  for (char *rest = reply; (line = strsep(&rest, "\n")) != NULL && line[0] != '\0';) {
+    ck_assert_uint_lt(count, max);
+    next_field(&line);
+    parse_answer(&answers[count++], line);
+  }
+  free(reply);
+  return count;
 }
 
 static size_t copy_key(unsigned char *out, struct keyroute_bytes key)

@@ -17,6 +17,9 @@ int real_run(Suite *suite, bool processes, unsigned seconds);
 /* A command that must succeed. */
 void real_command(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Kill a live server that does not hold hbase:meta. */
+void real_kill_another(void);
+
 /* Open a connection to the cluster. settings  NULL, or "name=value" up to a NULL. */
 struct keyroute_connection *real_open(const char *const *settings);
 
@@ -42,6 +45,10 @@ struct real_row {
 
 /* Ask the Java client (fresh reads) about all rows at once. */
 void real_oracle(struct real_answer *answers, const struct real_row *rows, size_t count);
+
+/* The Java client's list of a table's regions, the replicas of each after its primary: at most max.
+ * Returns how many. */
+size_t real_all_locations(struct real_answer *answers, size_t max, const char *table);
 
 /* The same of a location of ours. */
 void real_describe(struct real_answer *answer, const struct keyroute_location *location,
