@@ -148,6 +148,8 @@ part_address() {
   export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0
   unit_tests build-address " (address)"
   run "deaths_test (address), HBase 2.6.3" build-address build-address/test/integration/deaths_test
+  KEYROUTE_CHURN_SECONDS=30 run "reads_test (address), HBase 2.6.3" build-address \
+    build-address/test/integration/reads_test
   for bug in use-after-free overflow leak undefined; do
     run_seeded "seeded $bug" build-address build-address/test/seeded "$bug"
   done
@@ -160,23 +162,28 @@ part_thread() {
   export TSAN_OPTIONS="halt_on_error=0 exitcode=66"
   unit_tests build-thread " (thread)"
   run "deaths_test (thread), HBase 2.6.3" build-thread build-thread/test/integration/deaths_test
+  KEYROUTE_CHURN_SECONDS=30 run "reads_test (thread), HBase 2.6.3" build-thread \
+    build-thread/test/integration/reads_test
   run_seeded "seeded race" build-thread build-thread/test/seeded race
   unset TSAN_OPTIONS
 }
 
 part_hbase() {
-  local version
+  local version name
   say_part "against real HBase"
   build build --enable-werror
   export KEYROUTE=$top/build/keyroute
   for version in 2.6.3 2.4.18; do
     say "fetching HBase $version, if it is not here yet"
     test/cluster/prepare.sh "$version" >/dev/null || say "HBase $version cannot be had"
-    KEYROUTE_HBASE_VERSION=$version run "oracle, HBase $version" build build/test/integration/oracle_test
+    for name in last_hop oracle; do
+      KEYROUTE_HBASE_VERSION=$version run "$name, HBase $version" build \
+        "build/test/integration/${name}_test"
+    done
   done
   for program in build/test/integration/*_test; do
     case $(basename "$program") in
-      oracle_test | *.o) ;;
+      last_hop_test | oracle_test | *.o) ;;
       *) run "$(basename "$program"), HBase 2.6.3" build "$program" ;;
     esac
   done
