@@ -376,7 +376,7 @@ START_TEST(test_cli_get__pipe_is_answered_without_waiting_for_more_rows)
 }
 END_TEST
 
-START_TEST(test_cli_get__large_rows_make_small_batches)
+START_TEST(test_cli_get__large_rows_of_a_file_are_all_read)
 {
   enum { ROWS = 400, VALUE = 256 * 1024 };
 
@@ -418,7 +418,7 @@ int main(void)
   tcase_add_test(tests, test_cli_get__rows_of_a_file_are_read_in_batches_and_print_in_order);
   tcase_add_test(tests, test_cli_get__batch_tells_each_row_its_own_end);
   tcase_add_test(tests, test_cli_get__pipe_is_answered_without_waiting_for_more_rows);
-  tcase_add_test(tests, test_cli_get__large_rows_make_small_batches);
+  tcase_add_test(tests, test_cli_get__large_rows_of_a_file_are_all_read);
   suite_add_tcase(suite, tests);
   return run_suite(suite);
 }
