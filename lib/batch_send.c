@@ -26,7 +26,7 @@
 enum { REQUESTS_PER_SERVER = 2, REQUESTS_MAX = 32 };
 
 /* Rows of the first request to a server. */
-enum { ROWS_FIRST = 256 };
+enum { ROWS_FIRST = 100 };
 
 /* What a row of a request takes beside its key and the columns: tags, lengths, options. */
 enum { ROW_OVERHEAD = 64 };

@@ -9,7 +9,8 @@
  *  3. A request begins with a guess of rows. Then it is made so long that an answer has about
  *     ANSWER_LEN bytes: that is all that it takes to hide the way there and back, and what bounds
  *     the memory of answers. An answer that is TOO_LARGE as a whole is asked for again in halves,
- *     at once; of one row alone it is that row's failure.
+ *     at once; of one row alone it is that row's failure. One that does not come in time is
+ *     asked for in halves too, when its rows are tried again.
  *
  * Threads: the loop.
  */
@@ -116,13 +117,18 @@ void kr_batch_take_answer(struct kr_batch_request *request, struct kr_got *answe
   }
 }
 
-/* The answer was too large: ask for half of it. */
-static void halve(struct kr_batch_request *request)
+/* The answer was too large, or too long on its way: ask for half of it from now on. */
+static void ask_for_less(struct kr_batch_request *request)
+{
+  request->server->rows_max = request->rows / 2;
+}
+
+/* Have its rows sent again at once. */
+static void send_again(struct kr_batch_request *request)
 {
   struct kr_batch_server *server = request->server;
   struct kr_run *run;
 
-  server->rows_max = request->rows / 2;
   DL_FOREACH (request->runs, run) {
     request->batch->ahead++;
   }
@@ -160,8 +166,13 @@ static void fail_all(struct kr_batch_request *request, const struct kr_failure *
 void kr_batch_take_failure(struct kr_batch_request *request, const struct kr_failure *failure)
 {
   kr_stats_add(request->batch->call->conn->stats, KR_COUNT_REQUESTS_FAILED, 1);
-  if (failure->code == KEYROUTE_E_TOO_LARGE && request->rows > 1) {
-    halve(request);
+  bool too_large = failure->code == KEYROUTE_E_TOO_LARGE && request->rows > 1;
+
+  if (too_large || (failure->code == KEYROUTE_E_TIMEOUT && request->rows > 1)) {
+    ask_for_less(request);
+  }
+  if (too_large) {
+    send_again(request);
   } else {
     fail_all(request, failure);
   }
