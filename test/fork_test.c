@@ -235,6 +235,44 @@ static void never_replied(void *payload, int error, struct keyroute_reply *reply
   EXPECT(!"called back");
 }
 
+static void never_grouped(void *payload, int error, struct keyroute_groups *groups,
+                          const struct keyroute_detail *detail)
+{
+  (void)payload, (void)error, (void)groups, (void)detail;
+  EXPECT(!"called back");
+}
+
+static void never_listed(void *payload, int error, struct keyroute_page *page,
+                         const struct keyroute_detail *detail)
+{
+  (void)payload, (void)error, (void)page, (void)detail;
+  EXPECT(!"called back");
+}
+
+/* Those that are about many rows, or regions. */
+static void many_in_child(void)
+{
+  const struct keyroute_key keys[] = {{"t", row("a")}, {"u", row("b")}};
+  struct keyroute_detail detail = KEYROUTE_DETAIL_INIT;
+  struct keyroute_result *result = NULL;
+  struct keyroute_groups *groups = NULL;
+  struct keyroute_page *page = NULL;
+  struct keyroute_connection *conn = cluster.conn;
+  int closed = KEYROUTE_E_CLOSED;
+
+  EXPECT(keyroute_get_many(&result, conn, keys, 2, NULL, NULL, &detail) == closed);
+  EXPECT(strstr(detail.message, "forked") != NULL);
+  EXPECT(keyroute_get_many_async(NULL, conn, keys, 2, NULL, NULL, never_got, NULL) == closed);
+  EXPECT(keyroute_group(&groups, conn, keys, 1, NULL, &detail) == closed);
+  EXPECT(keyroute_group_async(NULL, conn, keys, 1, NULL, never_grouped, NULL) == closed);
+  EXPECT(keyroute_regions(&page, conn, "t", row(""), row(""), 0, NULL, &detail) == closed);
+  EXPECT(keyroute_regions_async(NULL, conn, "t", row(""), row(""), 0, NULL, never_listed, NULL) ==
+         closed);
+  EXPECT(result == NULL && groups == NULL && page == NULL);
+  keyroute_table_release(table);
+  close_in_child();
+}
+
 /* Also where the cache knows the way. */
 static void hop_in_child(void)
 {
@@ -265,7 +303,7 @@ START_TEST(test_fork__calls_of_the_last_hop_are_closed_in_the_child)
   open_warm();
 
   in_child(hop_in_child);
-  in_child(hop_in_child);
+  in_child(many_in_child);
 }
 END_TEST
 
@@ -316,26 +354,43 @@ static void note_reply(void *payload, int error, struct keyroute_reply *reply,
   atomic_fetch_add(&answers, 1);
 }
 
-/* Ten reads and ten requests, of which a child that closes its connection hears nothing. */
+static void note_page(void *payload, int error, struct keyroute_page *page,
+                      const struct keyroute_detail *detail)
+{
+  (void)payload, (void)detail;
+  ck_assert_int_eq(error, 0);
+  keyroute_page_free(page);
+  atomic_fetch_add(&answers, 1);
+}
+
+/* Reads, requests and lists, of which a child that closes its connection hears nothing. */
 START_TEST(test_fork__last_hops_under_way_end_in_the_parent_only)
 {
+  const struct keyroute_key keys[] = {{"v", row("a")}, {"v", row("b")}};
   struct fake_region region = {.table = "v", .id = 9};
   struct keyroute_method method = KEYROUTE_METHOD_INIT;
+  struct keyroute_connection *conn;
+  struct keyroute_bytes none = {NULL, 0};
 
   method.name = "Mutate";
   fake_server_place_region(cluster.server, cluster.server, &region);
   open_warm();
   fake_server_set_silent(cluster.server, true);
+  conn = cluster.conn;
   for (int i = 0; i < 10; i++) {
     ck_assert_int_eq(
-        keyroute_get_async(NULL, cluster.conn, "v", row("a"), NULL, NULL, note_result, NULL), 0);
+        keyroute_get_async(NULL, conn, "v", keys[0].row, NULL, NULL, note_result, NULL), 0);
     ck_assert_int_eq(
-        keyroute_call_async(NULL, cluster.conn, "v", row("a"), &method, NULL, note_reply, NULL), 0);
+        keyroute_call_async(NULL, conn, "v", keys[0].row, &method, NULL, note_reply, NULL), 0);
+    ck_assert_int_eq(keyroute_get_many_async(NULL, conn, keys, 2, NULL, NULL, note_result, NULL),
+                     0);
+    ck_assert_int_eq(keyroute_regions_async(NULL, conn, "v", none, none, 0, NULL, note_page, NULL),
+                     0);
   }
 
   in_child(hop_in_child);
   fake_server_set_silent(cluster.server, false);
-  while (atomic_load(&answers) < 20) {
+  while (atomic_load(&answers) < 40) {
     pause_ms(1);
   }
 

@@ -81,6 +81,47 @@ static int call(const struct asked *asked)
   return error;
 }
 
+static struct keyroute_key key_of(const struct asked *asked)
+{
+  return (struct keyroute_key){table_of(asked), row("apple")};
+}
+
+/* Of many rows a failure is the row's own. */
+static int get_many(const struct asked *asked)
+{
+  struct keyroute_key key = key_of(asked);
+  struct keyroute_result *result = NULL;
+  int error = keyroute_get_many(asked->no_out ? NULL : &result, conn_of(asked), &key, 1, NULL,
+                                asked->call, &detail);
+
+  ck_assert_int_eq(error == 0, result != NULL);
+  keyroute_result_free(result);
+  return error;
+}
+
+static int group(const struct asked *asked)
+{
+  struct keyroute_key key = key_of(asked);
+  struct keyroute_groups *groups = NULL;
+  int error =
+      keyroute_group(asked->no_out ? NULL : &groups, conn_of(asked), &key, 1, asked->call, &detail);
+
+  ck_assert_int_eq(error == 0, groups != NULL);
+  keyroute_groups_free(groups);
+  return error;
+}
+
+static int list(const struct asked *asked)
+{
+  struct keyroute_page *page = NULL;
+  int error = keyroute_regions(asked->no_out ? NULL : &page, conn_of(asked), table_of(asked),
+                               row(""), row(""), 0, asked->call, &detail);
+
+  ck_assert_int_eq(error == 0, page != NULL);
+  keyroute_page_free(page);
+  return error;
+}
+
 /* What callbacks were told. */
 static atomic_int answers, last_error;
 static void (*in_callback)(void);
@@ -112,6 +153,22 @@ static void note_reply(void *payload, int error, struct keyroute_reply *reply,
   note(error, reply != NULL, about);
 }
 
+static void note_groups(void *payload, int error, struct keyroute_groups *groups,
+                        const struct keyroute_detail *about)
+{
+  ck_assert_ptr_eq(payload, &world);
+  keyroute_groups_free(groups);
+  note(error, groups != NULL, about);
+}
+
+static void note_page(void *payload, int error, struct keyroute_page *page,
+                      const struct keyroute_detail *about)
+{
+  ck_assert_ptr_eq(payload, &world);
+  keyroute_page_free(page);
+  note(error, page != NULL, about);
+}
+
 static int get_async(const struct asked *asked)
 {
   return keyroute_get_async(NULL, conn_of(asked), table_of(asked), row("apple"), NULL, asked->call,
@@ -126,6 +183,28 @@ static int call_async(const struct asked *asked)
                              asked->call, asked->no_cb ? NULL : note_reply, &world);
 }
 
+static int get_many_async(const struct asked *asked)
+{
+  struct keyroute_key key = key_of(asked);
+
+  return keyroute_get_many_async(NULL, conn_of(asked), &key, 1, NULL, asked->call,
+                                 asked->no_cb ? NULL : note_result, &world);
+}
+
+static int group_async(const struct asked *asked)
+{
+  struct keyroute_key key = key_of(asked);
+
+  return keyroute_group_async(NULL, conn_of(asked), &key, 1, asked->call,
+                              asked->no_cb ? NULL : note_groups, &world);
+}
+
+static int list_async(const struct asked *asked)
+{
+  return keyroute_regions_async(NULL, conn_of(asked), table_of(asked), row(""), row(""), 0,
+                                asked->call, asked->no_cb ? NULL : note_page, &world);
+}
+
 static const struct kind {
   const char *name;
   int (*wait)(const struct asked *asked);
@@ -133,6 +212,9 @@ static const struct kind {
 } kinds[] = {
     {"get", get, get_async},
     {"call", call, call_async},
+    {"get_many", get_many, get_many_async},
+    {"group", group, group_async},
+    {"regions", list, list_async},
 };
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
@@ -196,7 +278,7 @@ static const struct {
     {{0, 0, 0, 0}, "size"},
     {{sizeof(struct keyroute_call), -1, 0, 0}, "deadline is -1,"},
     {{sizeof(struct keyroute_call), 86400001, 0, 0}, "deadline"},
-    {{sizeof(struct keyroute_call), 0, 0x80000001u, 0}, "flags 0x80000000"},
+    {{sizeof(struct keyroute_call), 0, 0x80000010u, 0}, "flags 0x80000000"},
     {{sizeof(struct keyroute_call), 0, KEYROUTE_BEFORE, 0}, "flags 0x4"},
     {{sizeof(struct keyroute_call), 0, KEYROUTE_AFTER | KEYROUTE_TRACE, 0}, "flags 0x8"},
     {{sizeof(struct keyroute_call), 0, 0, -2}, "replica"},
