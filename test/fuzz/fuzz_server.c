@@ -28,7 +28,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS_MAX = 12, CALLS_MAX = 2 * STEPS_MAX, PIECES_MAX = 64, DEADLINE_MS = 3000 };
+enum {
+  STEPS_MAX = 12,
+  CALLS_MAX = 2 * STEPS_MAX,
+  PIECES_MAX = 64,
+  DEADLINE_MS = 3000,
+  MANY_LATE_MS = 10
+};
 
 static struct fake_server *server; /* lives on; its catalog is made anew each time */
 static struct keyroute_connection *conn;
@@ -404,7 +410,7 @@ static const struct fake_peer peer = {connects, receives, forgets};
 
 /* ---- Calls ---------------------------------------------------------------------------------- */
 
-enum what { LOCATE, GET, CALL, ONCE };
+enum what { LOCATE, GET, CALL, ONCE, GET_MANY, GROUP, LIST };
 
 struct asked {
   enum what what;
@@ -476,6 +482,12 @@ static bool may_have(const struct asked *asked, int error)
   }
 }
 
+/* Failures are those of single rows then. */
+static bool is_many(const struct asked *asked)
+{
+  return asked->what == GET_MANY || asked->what == GROUP;
+}
+
 /* Nothing was spoilt and the catalog is sound: is it the right result? */
 static bool is_right(const struct asked *asked, int error)
 {
@@ -485,7 +497,8 @@ static bool is_right(const struct asked *asked, int error)
       asked->cancelled || closing || mem_has_failed() || (is_catalogs && asked->what != LOCATE)) {
     return true;
   }
-  return error == (strcmp(asked->table, "absent") == 0 ? KEYROUTE_E_TABLE_NOT_FOUND : 0);
+  return error ==
+         (strcmp(asked->table, "absent") == 0 && !is_many(asked) ? KEYROUTE_E_TABLE_NOT_FOUND : 0);
 }
 
 static void check_trace(const struct keyroute_trace *trace)
@@ -506,12 +519,13 @@ static void check_outcome(const struct asked *asked, int error, bool something,
   int64_t took_us = kr_clock_us() - asked->began_us;
   int64_t deadline_ms = asked->call.deadline_ms > 0 ? asked->call.deadline_ms : DEADLINE_MS;
 
-  FUZZ_CHECK(took_us <= deadline_ms * 1000 + 1000);
+  /* Of many rows those that still wait for their turn are told a little later. */
+  FUZZ_CHECK(took_us <= (deadline_ms + (is_many(asked) ? MANY_LATE_MS : 0)) * 1000 + 1000);
   FUZZ_CHECK(may_have(asked, error));
   FUZZ_CHECK(is_right(asked, error));
   FUZZ_CHECK(something == (error == 0));
   FUZZ_CHECK(detail->error == error);
-  FUZZ_CHECK(error != 0 || detail->message[0] == '\0');
+  FUZZ_CHECK(error != 0 || detail->message[0] == '\0' || is_many(asked));
   FUZZ_CHECK(!detail->maybe_applied || (error != 0 && asked->what == ONCE));
   if (error != 0) {
     fuzz_check_line(detail->message);
@@ -543,30 +557,133 @@ static unsigned sum(struct keyroute_bytes bytes)
   return all;
 }
 
-static void check_cell(const struct asked *asked, const struct keyroute_cell *cell)
+static void check_cell(struct keyroute_bytes row, const struct keyroute_cell *cell)
 {
   unsigned all = sum(cell->family) + sum(cell->qualifier) + sum(cell->value) + sum(cell->tags);
 
   FUZZ_CHECK(all < UINT32_MAX);
-  FUZZ_CHECK(kr_bytes_equal(cell->row, kr_bytes(asked->row, asked->row_len)));
+  FUZZ_CHECK(kr_bytes_equal(cell->row, row));
   FUZZ_CHECK(!pristine || kr_bytes_equal(cell->value, cell->row));
 }
 
-/* What was read of the row asked for; releases it. */
-static void check_row(const struct asked *asked, struct keyroute_result *result)
+/* Many rows: the one asked for, those of the table that all runs have, one of another table. */
+enum { KEYS = 6 };
+
+static void make_keys(struct keyroute_key keys[KEYS], const struct asked *asked)
 {
+  for (size_t i = 0; i < KEYS; i++) {
+    keys[i] = (struct keyroute_key){asked->table, keyroute_string(rows[1 + i])};
+  }
+  keys[0].row = kr_bytes(asked->row, asked->row_len);
+  keys[KEYS - 1].table = "ns:u";
+}
+
+/* One row of many may have failed; a row alone has not, for then there is no result. */
+static bool may_have_failed(const struct asked *asked, const struct keyroute_key *key, int error)
+{
+  struct asked one = *asked;
+
+  one.table = key->table;
+  one.what = GET;
+  return may_have(&one, error) && is_right(&one, error);
+}
+
+static void check_row(const struct keyroute_result *result, size_t index,
+                      const struct keyroute_key *key)
+{
+  const struct keyroute_location *location = keyroute_result_location(result, index);
   size_t count = 0;
-  const struct keyroute_cell *cells = keyroute_result_cells(result, 0, &count);
+  const struct keyroute_cell *cells = keyroute_result_cells(result, index, &count);
 
   for (size_t i = 0; i < count; i++) {
-    check_cell(asked, &cells[i]);
+    check_cell(key->row, &cells[i]);
   }
-  FUZZ_CHECK(keyroute_result_count(result) == (result != NULL));
-  if (result != NULL) {
-    FUZZ_CHECK(count == 1 || !pristine || !plain);
-    check_covers(asked, keyroute_result_location(result, 0));
+  FUZZ_CHECK(count == 1 || !pristine || !plain);
+  FUZZ_CHECK(kr_bytes_equal(keyroute_location_table(location), keyroute_string(key->table)));
+  FUZZ_CHECK(kr_location_covers(location, key->row, KR_AT));
+}
+
+/* What was read, and that failures were counted; releases it. */
+static void check_rows(const struct asked *asked, struct keyroute_result *result)
+{
+  struct keyroute_key keys[KEYS];
+  size_t count = keyroute_result_count(result), failed = 0;
+
+  make_keys(keys, asked);
+  FUZZ_CHECK(result == NULL || count == (asked->what == GET ? 1 : KEYS));
+  for (size_t i = 0; i < count; i++) {
+    int error = keyroute_result_error(result, i);
+
+    if (error == 0) {
+      check_row(result, i, &keys[i]);
+    } else {
+      failed++;
+      FUZZ_CHECK(may_have_failed(asked, &keys[i], error));
+      fuzz_check_line(keyroute_result_message(result, i));
+    }
   }
+  FUZZ_CHECK(failed == keyroute_result_failed(result) && (failed == 0 || asked->what != GET));
   keyroute_result_free(result);
+}
+
+static void check_group(const struct keyroute_key *keys, const struct keyroute_region_group *group,
+                        bool *seen)
+{
+  for (size_t i = 0; i < group->row_count; i++) {
+    FUZZ_CHECK(group->rows[i] < KEYS && !seen[group->rows[i]]);
+    seen[group->rows[i]] = true;
+    const struct keyroute_key *key = &keys[group->rows[i]];
+
+    FUZZ_CHECK(kr_location_covers(group->location, key->row, KR_AT));
+    FUZZ_CHECK(
+        kr_bytes_equal(keyroute_location_table(group->location), keyroute_string(key->table)));
+  }
+}
+
+/* Each row is in one group, or has failed; releases it. */
+static void check_groups(const struct asked *asked, struct keyroute_groups *groups)
+{
+  struct keyroute_key keys[KEYS];
+  bool seen[KEYS] = {false};
+
+  make_keys(keys, asked);
+  for (size_t i = 0; i < keyroute_groups_regions(groups); i++) {
+    struct keyroute_region_group group = {.size = sizeof(group)};
+
+    FUZZ_CHECK(keyroute_groups_region(groups, i, &group) == 0);
+    check_group(keys, &group, seen);
+  }
+  for (size_t i = 0; groups != NULL && i < KEYS; i++) {
+    int error = keyroute_groups_error(groups, i);
+
+    FUZZ_CHECK(seen[i] == (error == 0));
+    FUZZ_CHECK(error == 0 || may_have_failed(asked, &keys[i], error));
+  }
+  keyroute_groups_free(groups);
+}
+
+static void check_page(const struct asked *asked, struct keyroute_page *page)
+{
+  struct keyroute_bytes next;
+  size_t count = keyroute_page_count(page);
+
+  for (size_t i = 0; i < count; i++) {
+    struct keyroute_span span = {.size = sizeof(span)};
+
+    FUZZ_CHECK(keyroute_page_span(page, i, &span) == 0);
+    FUZZ_CHECK((span.kind == KEYROUTE_SPAN_REGION || span.kind == KEYROUTE_SPAN_OVERLAP) ==
+               (span.location != NULL));
+    FUZZ_CHECK((span.kind == KEYROUTE_SPAN_OVERLAP) == (span.other != NULL));
+    FUZZ_CHECK(span.message != NULL);
+    if (span.kind == KEYROUTE_SPAN_REGION) {
+      fuzz_check_location(span.location);
+    }
+  }
+  if (page != NULL && keyroute_page_next(page, &next)) {
+    FUZZ_CHECK(kr_bytes_compare(kr_bytes(asked->row, asked->row_len), next) < 0);
+  }
+  FUZZ_CHECK(!pristine || !plain || count != 0 || page == NULL);
+  keyroute_page_free(page);
 }
 
 static void check_reply(const struct asked *asked, struct keyroute_reply *reply)
@@ -616,7 +733,23 @@ static void got(void *payload, int error, struct keyroute_result *result,
                 const struct keyroute_detail *detail)
 {
   check_outcome(payload, error, result != NULL, detail);
-  check_row(payload, result);
+  check_rows(payload, result);
+  ended(payload, NULL);
+}
+
+static void grouped(void *payload, int error, struct keyroute_groups *groups,
+                    const struct keyroute_detail *detail)
+{
+  check_outcome(payload, error, groups != NULL, detail);
+  check_groups(payload, groups);
+  ended(payload, NULL);
+}
+
+static void listed(void *payload, int error, struct keyroute_page *page,
+                   const struct keyroute_detail *detail)
+{
+  check_outcome(payload, error, page != NULL, detail);
+  check_page(payload, page);
   ended(payload, NULL);
 }
 
@@ -641,8 +774,11 @@ static struct keyroute_method method_of(const struct asked *asked)
 static int start(struct asked *asked)
 {
   struct keyroute_bytes row = kr_bytes(asked->row, asked->row_len);
+  struct keyroute_bytes none = {NULL, 0};
   struct keyroute_method method = method_of(asked);
+  struct keyroute_key keys[KEYS];
 
+  make_keys(keys, asked);
   switch (asked->what) {
   case LOCATE:
     return keyroute_locate_async(&asked->number, conn, asked->table, row, &asked->call, located,
@@ -650,6 +786,14 @@ static int start(struct asked *asked)
   case GET:
     return keyroute_get_async(&asked->number, conn, asked->table, row, NULL, &asked->call, got,
                               asked);
+  case GET_MANY:
+    return keyroute_get_many_async(&asked->number, conn, keys, KEYS, NULL, &asked->call, got,
+                                   asked);
+  case GROUP:
+    return keyroute_group_async(&asked->number, conn, keys, KEYS, &asked->call, grouped, asked);
+  case LIST:
+    return keyroute_regions_async(&asked->number, conn, asked->table, row, none, 2, &asked->call,
+                                  listed, asked);
   default:
     return keyroute_call_async(&asked->number, conn, asked->table, row, &method, &asked->call,
                                replied, asked);
@@ -703,7 +847,7 @@ static void get_now(struct asked *asked)
                            &asked->call, &detail);
 
   check_outcome(asked, error, result != NULL, &detail);
-  check_row(asked, result);
+  check_rows(asked, result);
   keyroute_detail_clear(&detail);
 }
 
@@ -725,24 +869,66 @@ static struct asked make_asked(unsigned what, unsigned how)
   return asked;
 }
 
-/* A call of the last hop: of `how` the bits that say which neighbour say here what is called. The
- * empty row cannot be read. */
+static void peek(const struct asked *asked)
+{
+  struct keyroute_table *table = NULL;
+  int error = keyroute_table_get(&table, conn, asked->table);
+
+  FUZZ_CHECK(error == 0 || (error == KEYROUTE_E_NO_MEMORY && mem_has_failed()));
+  keyroute_peek_begin();
+  const struct keyroute_location *location =
+      keyroute_peek(table, kr_bytes(asked->row, asked->row_len));
+
+  FUZZ_CHECK(location == NULL ||
+             kr_location_covers(location, kr_bytes(asked->row, asked->row_len), KR_AT));
+  keyroute_peek_end();
+  keyroute_table_release(table);
+}
+
+/* The empty row cannot be read. */
+static void give_row(struct asked *asked)
+{
+  if (asked->row_len == 0) {
+    strcpy(asked->row, "b");
+    asked->row_len = 1;
+  }
+}
+
+/* A call of the last hop: of `how` the bits that say which neighbour say here what is called. */
 static void hop(unsigned what, unsigned how)
 {
   static const enum what kinds[] = {GET, CALL, ONCE, GET};
   struct asked asked = make_asked(what, how & ~0x0cu);
 
   asked.what = kinds[how >> 2 & 3];
-  if (asked.row_len == 0) {
-    strcpy(asked.row, "b");
-    asked.row_len = 1;
-  }
   asked.began_us = kr_clock_us();
+  give_row(&asked);
   if ((how & 0x0c) == 0x0c) {
     get_now(&asked);
   } else {
     start_call(&asked);
   }
+}
+
+/* The same bits: a peek, or a call about many rows or regions. */
+static void peek_or_many(unsigned what, unsigned how)
+{
+  static const enum what kinds[] = {LOCATE, GET_MANY, GROUP, LIST};
+  struct asked asked = make_asked(what, how & ~0x0cu);
+
+  asked.what = kinds[how >> 2 & 3];
+  if (asked.what == LOCATE) {
+    peek(&asked);
+    return;
+  }
+  if (asked.what == GET_MANY) {
+    give_row(&asked);
+  }
+  if (asked.what == LIST) {
+    asked.call.flags &= KEYROUTE_TRACE;
+    asked.call.replica = 0;
+  }
+  start_call(&asked);
 }
 
 static void cancel_last(void)
@@ -762,22 +948,6 @@ static void clear(unsigned how)
   } else {
     FUZZ_CHECK(keyroute_clear_server(conn, "rs.example", 16020, 0) == 0);
   }
-}
-
-static void peek(const struct asked *asked)
-{
-  struct keyroute_table *table = NULL;
-  int error = keyroute_table_get(&table, conn, asked->table);
-
-  FUZZ_CHECK(error == 0 || (error == KEYROUTE_E_NO_MEMORY && mem_has_failed()));
-  keyroute_peek_begin();
-  const struct keyroute_location *location =
-      keyroute_peek(table, kr_bytes(asked->row, asked->row_len));
-
-  FUZZ_CHECK(location == NULL ||
-             kr_location_covers(location, kr_bytes(asked->row, asked->row_len), KR_AT));
-  keyroute_peek_end();
-  keyroute_table_release(table);
 }
 
 /* Somebody writes odd values into the catalog: of the first row of t, in one of its columns. */
@@ -816,7 +986,7 @@ static void do_step(unsigned what, unsigned how)
     one_thread_pass_ms(how * 8);
     break;
   case 6:
-    peek(&asked);
+    peek_or_many(what, how);
     break;
   case 7:
     put_odd_cell(how);
