@@ -176,14 +176,14 @@ part_hbase() {
   for version in 2.6.3 2.4.18; do
     say "fetching HBase $version, if it is not here yet"
     test/cluster/prepare.sh "$version" >/dev/null || say "HBase $version cannot be had"
-    for name in last_hop oracle; do
+    for name in all_regions last_hop oracle; do
       KEYROUTE_HBASE_VERSION=$version run "$name, HBase $version" build \
         "build/test/integration/${name}_test"
     done
   done
   for program in build/test/integration/*_test; do
     case $(basename "$program") in
-      last_hop_test | oracle_test | *.o) ;;
+      all_regions_test | last_hop_test | oracle_test | *.o) ;;
       *) run "$(basename "$program"), HBase 2.6.3" build "$program" ;;
     esac
   done
