@@ -179,9 +179,9 @@ final class OracleCommands {
   private String timeAll(TableName table, int rounds, Commands.Answer answer) throws IOException {
     int count = locator(table).getAllRegionLocations().size();
     for (int round = 0; round < rounds; round++) {
-      long start = System.nanoTime();
+      Timing timing = new Timing();
       locator(table).getAllRegionLocations();
-      answer.line(Timing.ms(start));
+      answer.line(timing.told());
     }
     return count + " found " + Timing.memory();
   }

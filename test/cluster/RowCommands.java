@@ -151,7 +151,7 @@ final class RowCommands {
         Table table = connection.getTable(name)) {
       for (int round = -1; round < rounds; round++) {
         found = 0;
-        long start = System.nanoTime();
+        Timing timing = new Timing();
         for (int first = 0; first < gets.size(); first += Math.min(batch, gets.size() - first)) {
           int end = first + Math.min(batch, gets.size() - first);
           for (Result result : table.get(gets.subList(first, end))) {
@@ -159,7 +159,7 @@ final class RowCommands {
           }
         }
         if (round >= 0) {
-          answer.line(Timing.ms(start));
+          answer.line(timing.told());
         }
       }
     }

@@ -1,16 +1,25 @@
 package keyroute.cluster;
 
+import com.sun.management.OperatingSystemMXBean;
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
 /** What a benchmark wants to know of this process: how long something took, how big it has been. */
 final class Timing {
-  private Timing() {}
+  private final long startNanos = System.nanoTime();
+  private final long startCpuNanos = cpuNanos();
 
-  /** Since a System.nanoTime(). */
-  static String ms(long startNanos) {
-    return String.format("%.1f", (System.nanoTime() - startNanos) / 1e6);
+  /** ms since this was made, tab, ms that all processors together worked for this process. */
+  String told() {
+    return String.format("%.1f\t%.1f", (System.nanoTime() - startNanos) / 1e6,
+        (cpuNanos() - startCpuNanos) / 1e6);
+  }
+
+  private static long cpuNanos() {
+    return ((OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean())
+        .getProcessCpuTime();
   }
 
   /** The most memory that this process ever had, as the kernel counts it. */
