@@ -103,7 +103,10 @@ void kr_batch_fail_row(struct kr_batch *batch, uint32_t position, struct kr_note
     note->told = kr_result_text(batch->result, note->message);
   }
   kr_result_fail(batch->result, index, note->code, note->told);
-  batch->first_failed = index < batch->first_failed ? index : batch->first_failed;
+  if (index < batch->first_failed) {
+    batch->first_failed = index;
+    batch->failed_at = position;
+  }
   batch->runs.done[position] = true;
   batch->left--;
 }
@@ -126,17 +129,30 @@ void kr_batch_abort(struct kr_batch *batch, int code)
   batch->code = batch->code == 0 ? code : batch->code;
 }
 
+static struct keyroute_bytes table_at(const struct kr_keys *keys, uint32_t position)
+{
+  const struct kr_keys_table *at = keys->tables;
+
+  while (position >= at->to) {
+    at++;
+  }
+  return kr_table_name(at->table);
+}
+
 /* Say in the detail how many rows failed, and of the first one, why. */
 static void describe_failed(const struct kr_batch *batch)
 {
   struct keyroute_detail *detail = &batch->call->detail;
   const struct keyroute_result *result = batch->result;
   uint32_t first = batch->first_failed;
-  char row[120];
+  uint32_t at = batch->failed_at;
+  char table[120], row[120];
 
   snprintf(detail->message, sizeof(detail->message),
-           "%zu of %zu rows failed; the first, number %u, row %s: %s: %.400s", result->failed,
-           result->count, first, kr_bytes_print(row, sizeof(row), batch->keys->keys[first].row),
+           "%zu of %zu rows failed; the first, key %u, table %s, row %s: %s: %.400s",
+           result->failed, result->count, first,
+           kr_bytes_print(table, sizeof(table), table_at(batch->keys, at)),
+           kr_bytes_print(row, sizeof(row), kr_keys_row(batch->keys, at)),
            keyroute_errname(keyroute_result_error(result, first)),
            keyroute_result_message(result, first));
 }

@@ -64,7 +64,8 @@ struct kr_batch {
   struct kr_timer *turn;  /* until the loop has done something else */
   int64_t nap_us;         /* when that is */
   uint64_t since;         /* the cache's logical time when it began */
-  uint32_t first_failed;  /* the lowest index of a row that failed */
+  uint32_t first_failed;  /* the lowest index of a row that failed, */
+  uint32_t failed_at;     /* and its position */
   unsigned depth;         /* of functions of the batch on the stack */
   int code;               /* ends it early, 0 = nothing does */
   bool ended;
