@@ -103,7 +103,7 @@ START_TEST(test_cli_get__wrong_usage_is_told_before_anything_is_asked)
   program_assert_usage(program_run("get", "-C", "f:\\x", "t", "a", NULL), "does not begin \\xHH");
   program_write_file("in", "a\n\nb\n", 5);
   program_assert_usage(program_run("get", "--rows-from", "-", "t", NULL),
-                       "standard input:2: INVALID_ARGUMENT: an empty row");
+                       "standard input:2: INVALID_ARGUMENT: an empty row cannot be read");
 
   ck_assert_uint_eq(fake_server_counts(first).connects, 0);
 }

@@ -129,6 +129,9 @@ START_TEST(test_cli_regions__limit_tells_where_to_go_on)
   ck_assert_uint_eq(program_count_lines(program_out), 2);
   ck_assert_str_eq(program_err, "keyroute: t: 2 regions so far; go on with --start 'm'\n");
 
+  ck_assert_int_eq(program_run("regions", "--limit", "1", "t", NULL), 0);
+  ck_assert_str_eq(program_err, "keyroute: t: 1 region so far; go on with --start '@'\n");
+
   ck_assert_int_eq(program_run("regions", "--limit", "2", "--start", "m", "t", NULL), 0);
   ck_assert_uint_eq(program_count_lines(program_out), 1);
   ck_assert_str_eq(program_err, "");

@@ -99,8 +99,8 @@ static void complain_end(const struct listing *listing, const struct outcome *ou
                  outcome_message(outcome));
   }
   if (outcome == NULL || listing->regions > 0) {
-    cli_complain("%s: %zu regions so far; go on with --start %s", listing->table, listing->regions,
-                 key);
+    cli_complain("%s: %zu region%s so far; go on with --start %s", listing->table, listing->regions,
+                 listing->regions == 1 ? "" : "s", key);
   }
   free(key);
 }

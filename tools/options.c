@@ -103,7 +103,8 @@ static const struct {
      "Read these rows of a table, each from the server that holds it.\n"
      "\n"
      "Rows, qualifiers and values are written as HBase writes them: printable ASCII as it is,\n"
-     "everything else, and the backslash itself, as \\xHH. -- ends the options.\n"},
+     "everything else, and the backslash itself, as \\xHH. No ROW is empty.\n"
+     "-- ends the options.\n"},
     {COMMAND_GROUP, "group", "TABLE ROW...",
      "Tell how these rows of a table are spread over servers and regions.\n"
      "\n"

@@ -178,7 +178,7 @@ static void parse(struct row *row, const struct row_rules *rules)
   } else if (!rules->hex && !parse_escapes(row)) {
     row->reason = "a \\ that does not begin \\xHH";
   } else if (row->len < rules->min_len) {
-    row->reason = "an empty row";
+    row->reason = "an empty row cannot be read";
   } else if (rules->max_len > 0 && row->len > rules->max_len) {
     row->reason = "a row longer than any in a table";
   }
