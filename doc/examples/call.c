@@ -1,10 +1,19 @@
 #include <keyroute/keyroute.h>
 #include <stdio.h>
 
-/* A GetRequest without its field 1: field 2, a Get, whose field 1 is the
- * row "RK10000". A real client has its protobuf library write this. */
-static const unsigned char get[] = {0x12, 9,   0x0a, 7,   'R', 'K',
-                                    '1',  '0', '0',  '0', '0'};
+/* A MutateRequest without its field 1: field 2, a MutationProto that adds 1 to
+ * info:visits of row "RK10000". A real client has its protobuf library write
+ * this. */
+static const unsigned char increment[] = {
+    0x12, 39, /* mutation: */
+    0x0a, 7, 'R', 'K', '1', '0', '0', '0', '0', /* row */
+    0x10, 1, /* mutate_type: INCREMENT */
+    0x1a, 26, /* column_value: */
+    0x0a, 4, 'i', 'n', 'f', 'o', /* family */
+    0x12, 18, /* qualifier_value: */
+    0x0a, 6, 'v', 'i', 's', 'i', 't', 's', /* qualifier */
+    0x12, 8, 0, 0, 0, 0, 0, 0, 0, 1, /* value */
+};
 
 int main(void)
 {
@@ -13,10 +22,10 @@ int main(void)
   struct keyroute_detail detail = KEYROUTE_DETAIL_INIT;
   struct keyroute_method method = KEYROUTE_METHOD_INIT;
 
-  method.name = "Get";
-  method.param.data = get;
-  method.param.len = sizeof(get);
-  method.idempotent = true; /* reading twice does no harm */
+  method.name = "Mutate";
+  method.param.data = increment;
+  method.param.len = sizeof(increment);
+  method.idempotent = false; /* applied twice it counts twice */
   int error = keyroute_open(&conn, NULL, &detail);
 
   if (error == 0) {
@@ -24,13 +33,14 @@ int main(void)
                           keyroute_string("RK10000"), &method, NULL,
                           &detail);
   }
-  if (error != 0) {
-    fprintf(stderr, "%s: %s%s\n", keyroute_errname(error), detail.message,
-            detail.maybe_applied ? " (and it may have been applied)" : "");
-  } else {
-    printf("a GetResponse of %zu bytes, cells of %zu\n",
+  if (error == 0) {
+    printf("a MutateResponse of %zu bytes, cells of %zu\n",
            keyroute_reply_message(reply).len,
            keyroute_reply_cells(reply).len);
+  } else {
+    fprintf(stderr, "%s: %s\n%s\n", keyroute_errname(error), detail.message,
+            detail.maybe_applied ? "perhaps counted: look before trying again"
+                                 : "not counted");
   }
   keyroute_reply_free(reply);
   keyroute_detail_clear(&detail);
