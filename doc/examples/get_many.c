@@ -23,7 +23,8 @@ int main(void)
   }
   for (size_t i = 0; error == 0 && i < count; i++) {
     if (keyroute_result_error(result, i) != 0) {
-      fprintf(stderr, "%s\n", keyroute_result_message(result, i));
+      fprintf(stderr, "%s, key %zu: %s\n", keys[i].table, i,
+              keyroute_result_message(result, i));
     } else {
       keyroute_result_cells(result, i, &cells);
       printf("%s: %zu cells\n", keys[i].table, cells);
