@@ -139,7 +139,7 @@ void order_count(struct order *order, const struct row *row, int error, const ch
 void order_count_missing(struct order *order)
 {
   order->asked++;
-  order->failed++;
+  order->missing++;
 }
 
 /* ---- Asking --------------------------------------------------------------------------------- */
@@ -250,7 +250,7 @@ static int status_of(const struct order *order)
   if (order->unreadable > 0) {
     return CLI_USAGE;
   }
-  if (order->failed > 0) {
+  if (order->failed > 0 || order->missing > 0) {
     return order->unasked == order->asked ? CLI_TROUBLE : CLI_NOT_FOUND;
   }
   return CLI_FOUND;

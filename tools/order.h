@@ -52,7 +52,7 @@ struct order {
   struct rows *rows;
   size_t slice; /* rows of the next call at most; take may change it */
   struct order_ring *ring;
-  size_t asked, failed, unasked, unreadable;
+  size_t asked, missing, failed, unasked, unreadable;
 };
 
 /* Run a command over its rows: check all that can be checked, ask, take. Returns an exit status.
