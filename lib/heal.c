@@ -94,15 +94,28 @@ int64_t kr_heal_wait_ms(struct keyroute_connection *conn, const struct kr_failur
                               kr_random_next(&conn->random));
 }
 
+/* The first replica whose server is neither dropped nor refused at that time; -1 = there is none. */
+static int first_alive(const struct keyroute_location *location, int64_t at_us)
+{
+  for (int i = 0; i < location->replica_count; i++) {
+    const struct kr_server *server = kr_location_live_server(location, i);
+
+    if (server != NULL && server->failed_until_us <= at_us) {
+      return i;
+    }
+  }
+  return -1;
+}
+
 int kr_heal_replica(const struct keyroute_location *location, int replica)
 {
   if (replica != KEYROUTE_REPLICA_ANY) {
     return replica;
   }
-  for (int i = 0; i < location->replica_count; i++) {
-    if (kr_location_live_server(location, i) != NULL) {
-      return i;
-    }
-  }
-  return 0;
+  int alive = first_alive(location, kr_clock_us());
+
+  /* The mark may have been made since the location was found: better a server that is refused than
+   * none. */
+  alive = alive >= 0 ? alive : first_alive(location, INT64_MAX);
+  return alive >= 0 ? alive : 0;
 }

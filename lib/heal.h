@@ -18,7 +18,8 @@ bool kr_heal_maybe_applied(const struct kr_failure *failure);
 int64_t kr_heal_wait_ms(struct keyroute_connection *conn, const struct kr_failure *failure,
                         unsigned tries, int64_t deadline_us);
 
-/* Which replica to ask, of a location that was found for `replica` (or KEYROUTE_REPLICA_ANY). */
+/* Which replica to ask, of a location that was found for `replica` (or KEYROUTE_REPLICA_ANY: the
+ * first whose server may be asked now). */
 int kr_heal_replica(const struct keyroute_location *location, int replica);
 
 #endif

@@ -545,6 +545,19 @@ START_TEST(test_get__any_replica_is_the_primary_where_it_has_a_server)
 }
 END_TEST
 
+/* What the catalog says of a dead primary is all there is to know of it for a while. */
+START_TEST(test_get__any_replica_is_another_while_the_primary_is_dead)
+{
+  place_replicas();
+  fake_server_stop(world.servers[0]);
+
+  ck_assert_int_eq(get_with("apple", NULL, PATIENCE_MS, 0, KEYROUTE_REPLICA_ANY), 0);
+  assert_value("red");
+  ck_assert_int_eq(keyroute_result_replica(result, 0), 1);
+  ck_assert_uint_eq(fake_cluster_stats(&world.cluster).requests, 2);
+}
+END_TEST
+
 START_TEST(test_get__replica_that_is_not_there_has_no_server)
 {
   ck_assert_int_eq(get_with("apple", NULL, 200, 0, 3), KEYROUTE_E_NO_SERVER);
@@ -780,6 +793,7 @@ static Suite *suite(void)
   tcase_add_test(tests, test_get__what_makes_no_sense_is_refused_with_the_reason);
   tcase_add_test(tests, test_get__replica_is_read_where_it_is_and_may_be_stale);
   tcase_add_test(tests, test_get__any_replica_is_the_primary_where_it_has_a_server);
+  tcase_add_test(tests, test_get__any_replica_is_another_while_the_primary_is_dead);
   tcase_add_test(tests, test_get__replica_that_is_not_there_has_no_server);
   tcase_add_test(tests, test_get__callback_owns_the_result);
   tcase_add_test(tests, test_get__call_is_cancelled_while_its_answer_is_awaited);

@@ -459,8 +459,11 @@ START_TEST(test_heal__replica_that_is_named_is_asked_and_any_is_the_first_alive)
   kr_server_drop(used->replicas[0].server);
   ck_assert_int_eq(kr_heal_replica(used, KEYROUTE_REPLICA_ANY), 1);
   ck_assert_int_eq(kr_heal_replica(used, 0), 0);
-  kr_server_drop(used->replicas[1].server);
+  used->replicas[1].server->failed_until_us = INT64_MAX;
+  ck_assert_int_eq(kr_heal_replica(used, KEYROUTE_REPLICA_ANY), 2);
   kr_server_drop(used->replicas[2].server);
+  ck_assert_int_eq(kr_heal_replica(used, KEYROUTE_REPLICA_ANY), 1);
+  kr_server_drop(used->replicas[1].server);
   ck_assert_int_eq(kr_heal_replica(used, KEYROUTE_REPLICA_ANY), 0);
   keyroute_location_release(used);
 }
