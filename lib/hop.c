@@ -263,9 +263,10 @@ void kr_hop_stop(struct kr_hop *hop, int code)
     return;
   }
   if (hop->request != NULL) {
-    transport->ops->cancel(transport, hop->request);
+    bool sent = transport->ops->cancel(transport, hop->request);
+
     hop->request = NULL;
-    hop->maybe_applied = hop->ops->once;
+    hop->maybe_applied = hop->ops->once && sent;
   }
   kr_timer_stop(hop->timer);
   hop->timer = NULL;

@@ -674,12 +674,14 @@ struct kr_rpc_request *kr_rpc_start(struct kr_rpc *rpc, const char *host, int po
   return request;
 }
 
-void kr_rpc_cancel(struct kr_rpc_request *request)
+bool kr_rpc_cancel(struct kr_rpc_request *request)
 {
   struct conn *conn = request->conn;
+  bool sent = request->sent;
 
   remove_request(request);
   rest_conn(conn);
+  return sent;
 }
 
 /* ---- All of it ------------------------------------------------------------------------------ */

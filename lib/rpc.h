@@ -72,8 +72,9 @@ struct kr_rpc *kr_rpc_new(struct kr_mem *mem, struct kr_loop *loop, struct kr_wo
 struct kr_rpc_request *kr_rpc_start(struct kr_rpc *rpc, const char *host, int port,
                                     const struct kr_rpc_call *call, kr_rpc_cb cb, void *arg);
 
-/* Forget a request: its callback will not run, its late reply is skipped. */
-void kr_rpc_cancel(struct kr_rpc_request *request);
+/* Forget a request: its callback will not run, its late reply is skipped. Returns whether it was
+ * sent. */
+bool kr_rpc_cancel(struct kr_rpc_request *request);
 
 /* End all requests with CLOSED and close all connections. */
 void kr_rpc_shutdown(struct kr_rpc *rpc);

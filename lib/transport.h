@@ -38,8 +38,9 @@ struct kr_transport_ops {
                              const struct kr_method *method, int64_t timeout_ms, kr_reply_cb cb,
                              void *arg);
 
-  /* Forget a request: its callback will not run. */
-  void (*cancel)(struct kr_transport *transport, struct kr_request *request);
+  /* Forget a request: its callback will not run. Returns whether it was sent, so that it may be
+   * done all the same. */
+  bool (*cancel)(struct kr_transport *transport, struct kr_request *request);
 
   /* End all requests with CLOSED and close all sockets; the last of them are closed some loop turns
    * later. No call may start afterwards. */

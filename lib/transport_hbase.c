@@ -247,11 +247,13 @@ static struct kr_request *transport_call(struct kr_transport *base, const char *
 
 /* ---- The end --------------------------------------------------------------------------------- */
 
-static void transport_cancel(struct kr_transport *base, struct kr_request *request)
+static bool transport_cancel(struct kr_transport *base, struct kr_request *request)
 {
   (void)base;
-  kr_rpc_cancel(request->rpc);
+  bool sent = kr_rpc_cancel(request->rpc);
+
   free_request(request);
+  return sent;
 }
 
 static void transport_shutdown(struct kr_transport *base)

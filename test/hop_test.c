@@ -185,6 +185,26 @@ START_TEST(test_hop__call_cancelled_before_it_was_sent_was_not_applied)
 }
 END_TEST
 
+START_TEST(test_hop__call_cancelled_while_it_still_connects_was_not_applied)
+{
+  int port = fake_server_port(world.servers[0]);
+
+  hop_world_open(&world);
+  hop_world_warm(&world, "apple");
+  fake_server_stop(world.servers[0]);
+  struct fake_black_hole *hole = fake_black_hole_open_at(port);
+  uint64_t number = start_once();
+
+  while (hop_world_since(&world).requests == 0) {
+    pause_ms(1);
+  }
+  keyroute_cancel(world.cluster.conn, number);
+
+  expect_not_applied(KEYROUTE_E_CANCELLED);
+  fake_black_hole_close(hole);
+}
+END_TEST
+
 START_TEST(test_hop__call_cancelled_while_it_waits_after_a_refusal_was_not_applied)
 {
   hop_world_open(&world);
@@ -267,6 +287,7 @@ int main(void)
   tcase_add_test(tests, test_hop__silence_does_not_hide_what_was_answered_before);
   tcase_add_test(tests, test_hop__region_that_goes_while_it_is_asked_for_is_the_answer);
   tcase_add_test(tests, test_hop__call_cancelled_before_it_was_sent_was_not_applied);
+  tcase_add_test(tests, test_hop__call_cancelled_while_it_still_connects_was_not_applied);
   tcase_add_test(tests, test_hop__call_cancelled_while_it_waits_after_a_refusal_was_not_applied);
   tcase_add_loop_test(tests, test_hop__every_allocation_may_fail_on_every_way, 0, 4);
   suite_add_tcase(suite, tests);

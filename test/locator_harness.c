@@ -189,13 +189,14 @@ static struct kr_request *scan(struct kr_transport *transport, const char *host,
   return request;
 }
 
-static void cancel_scan(struct kr_transport *transport, struct kr_request *request)
+static bool cancel_scan(struct kr_transport *transport, struct kr_request *request)
 {
   struct world *world = (struct world *)transport;
 
   world->cancels++;
   take_request(request);
   request_free(request);
+  return true;
 }
 
 static const struct kr_transport_ops transport_ops = {
