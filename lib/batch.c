@@ -14,11 +14,13 @@
  *     is reported first (heal.c). What is told in the end is the last failure that anybody answered
  *     with; TIMEOUT, which says that nobody did, never hides another.
  *  3. Those that sleep wake up in clumps, a few ms late, so that they fill requests.
- *  4. Lookups, requests and waits all end by the deadline of their own. The batch's alarm is for
+ *  4. Who asks to be left alone is left alone by the batch, not by the run that was told so: what
+ *     is placed there sleeps as long, and that is no try of its own.
+ *  5. Lookups, requests and waits all end by the deadline of their own. The batch's alarm is for
  *     those that wait for their turn, and comes a little later: so whoever was asked is told of.
- *  5. What a function from outside sets off goes on when the outermost one leaves (as in the
+ *  6. What a function from outside sets off goes on when the outermost one leaves (as in the
  *     locator): whoever is called finds everything consistent, and the stack stays flat.
- *  6. It takes 5 bytes a row (4 for the order, 1 for `done`), 40 more in the result, and 24 and the
+ *  7. It takes 5 bytes a row (4 for the order, 1 for `done`), 40 more in the result, and 24 and the
  *     row's own where keys are copied; 64 bytes a run, of which there are few more than regions;
  *     2 kB a lookup, 8 of them at most; and the answers on their way (batch_send.c).
  *
@@ -187,7 +189,7 @@ static void finish(struct kr_batch *batch)
   batch->done(batch);
 }
 
-/* ---- Entering and leaving (invariant 5) ------------------------------------------------------ */
+/* ---- Entering and leaving (invariant 6) ------------------------------------------------------ */
 
 void kr_batch_enter(struct kr_batch *batch)
 {
@@ -269,6 +271,14 @@ static void arm_nap(struct kr_batch *batch, int64_t wake_us)
   }
 }
 
+static void sleep_until(struct kr_batch *batch, struct kr_run *run, int64_t wake_us)
+{
+  kr_run_displace(run);
+  run->wake_us = wake_us;
+  DL_APPEND(batch->sleeping, run);
+  arm_nap(batch, wake_us);
+}
+
 static void sleep_for(struct kr_batch *batch, struct kr_run *run, int64_t wait_ms)
 {
   struct kr_call *call = batch->call;
@@ -277,10 +287,7 @@ static void sleep_for(struct kr_batch *batch, struct kr_run *run, int64_t wait_m
   kr_stats_add(call->conn->stats, KR_COUNT_RETRIES, 1);
   kr_trace_add(call->trace, "wait", now - call->began_us, wait_ms * 1000, NULL, "%lld ms, %u rows",
                (long long)wait_ms, run->to - run->from);
-  kr_run_displace(run);
-  run->wake_us = now + wait_ms * 1000;
-  DL_APPEND(batch->sleeping, run);
-  arm_nap(batch, run->wake_us);
+  sleep_until(batch, run, now + wait_ms * 1000);
 }
 
 static bool says_less(const struct kr_note *note)
@@ -302,6 +309,22 @@ void kr_batch_try_failed(struct kr_batch *batch, struct kr_run *run, struct kr_n
     kr_batch_unlocated(batch, run);
   } else {
     sleep_for(batch, run, wait_ms);
+  }
+}
+
+void kr_batch_hold(struct kr_batch *batch, struct kr_batch_server *server, int64_t table,
+                   struct kr_note *note, int64_t wait_ms)
+{
+  int64_t wake_us = kr_clock_us() + wait_ms * 1000;
+  struct kr_run *run, *next;
+
+  DL_FOREACH_SAFE (server->placed, run, next) {
+    if (table < 0 || run->table == table) {
+      DL_DELETE(server->placed, run);
+      batch->ahead--;
+      kr_run_note(run, note);
+      sleep_until(batch, run, wake_us);
+    }
   }
 }
 

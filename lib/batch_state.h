@@ -97,4 +97,9 @@ void kr_batch_fail(struct kr_batch *batch, struct kr_run *run, struct kr_note *n
 void kr_batch_try_failed(struct kr_batch *batch, struct kr_run *run, struct kr_note *note,
                          int64_t wait_ms);
 
+/* A server asks to wait: what is placed there, of one table or (-1) of all, sleeps so many ms. The
+ * note is what it said. */
+void kr_batch_hold(struct kr_batch *batch, struct kr_batch_server *server, int64_t table,
+                   struct kr_note *note, int64_t wait_ms);
+
 #endif

@@ -6,7 +6,10 @@
  *     between the two no row of those runs gets done by anything else.
  *  2. A failure is reported once for each region it speaks of (heal.c), and waited for once for
  *     each run: what is not done of it goes on together.
- *  3. A request begins with a guess of rows. Then it is made so long that an answer has about
+ *  3. A server that is overloaded asks all of the batch to wait (kr_batch_hold), one that throttles
+ *     all rows of the table: quotas are of tables and users. Else a thousand requests would each
+ *     be sent to be told the same.
+ *  4. A request begins with a guess of rows. Then it is made so long that an answer has about
  *     ANSWER_LEN bytes: that is all that it takes to hide the way there and back, and what bounds
  *     the memory of answers. An answer that is TOO_LARGE as a whole is asked for again in halves,
  *     at once; of one row alone it is that row's failure. One that does not come in time is
@@ -31,24 +34,35 @@ struct outcome {
   int64_t later_ms;                 /* how long they wait */
 };
 
-/* A row was not read. False = out of memory. */
-static bool row_failed(struct kr_batch *batch, const struct kr_run *run, uint32_t at,
-                       const struct kr_failure *failure, struct outcome *outcome)
+/* Another failure than that of the row before. */
+static void note_failure(struct kr_batch_request *request, const struct kr_run *run,
+                         const struct kr_failure *failure, struct outcome *outcome)
 {
+  struct kr_batch *batch = request->batch;
   struct keyroute_connection *conn = batch->call->conn;
 
+  outcome->failure = failure;
+  kr_note_release(outcome->note);
+  outcome->note = kr_note_new(conn->mem, failure);
+  kr_heal_report(conn, run->location, run->replica, failure);
+  outcome->wait_ms = kr_heal_wait_ms(conn, failure, run->tries + 1, batch->call->deadline_us);
+  if (failure->wait_ms > 0 && outcome->wait_ms > 0 && outcome->note != NULL) {
+    kr_batch_hold(batch, request->server, run->table, outcome->note, outcome->wait_ms);
+  }
+}
+
+/* A row was not read. False = out of memory. */
+static bool row_failed(struct kr_batch_request *request, const struct kr_run *run, uint32_t at,
+                       const struct kr_failure *failure, struct outcome *outcome)
+{
   if (failure != outcome->failure) {
-    outcome->failure = failure;
-    kr_note_release(outcome->note);
-    outcome->note = kr_note_new(conn->mem, failure);
-    kr_heal_report(conn, run->location, run->replica, failure);
-    outcome->wait_ms = kr_heal_wait_ms(conn, failure, run->tries + 1, batch->call->deadline_us);
+    note_failure(request, run, failure, outcome);
   }
   if (outcome->note == NULL) {
     return false;
   }
   if (outcome->wait_ms < 0) {
-    kr_batch_fail_row(batch, at, outcome->note);
+    kr_batch_fail_row(request->batch, at, outcome->note);
   } else if (outcome->later == NULL || outcome->wait_ms >= outcome->later_ms) {
     kr_note_ref(outcome->note);
     kr_note_release(outcome->later);
@@ -59,9 +73,10 @@ static bool row_failed(struct kr_batch *batch, const struct kr_run *run, uint32_
 }
 
 /* Take the rows of one run out of an answer. Returns how many it has. */
-static size_t take_answers(struct kr_batch *batch, struct kr_run *run,
+static size_t take_answers(struct kr_batch_request *request, struct kr_run *run,
                            const struct kr_got_row *rows)
 {
+  struct kr_batch *batch = request->batch;
   struct outcome outcome = {0};
   size_t count = 0, read = 0;
   bool complete = true;
@@ -71,7 +86,7 @@ static size_t take_answers(struct kr_batch *batch, struct kr_run *run,
     const struct kr_got_row *row = &rows[count++];
 
     if (row->failure != NULL) {
-      complete = row_failed(batch, run, at, row->failure, &outcome) && complete;
+      complete = row_failed(request, run, at, row->failure, &outcome) && complete;
     } else {
       kr_result_set(batch->result, batch->keys->order[at], row, run->location, run->replica);
       batch->runs.done[at] = true;
@@ -113,7 +128,7 @@ void kr_batch_take_answer(struct kr_batch_request *request, struct kr_got *answe
   kr_result_keep(batch->result, answer->block);
   while ((run = request->runs) != NULL) {
     DL_DELETE(request->runs, run);
-    rows += take_answers(batch, run, rows);
+    rows += take_answers(request, run, rows);
   }
 }
 
@@ -144,7 +159,7 @@ static void fail_all(struct kr_batch_request *request, const struct kr_failure *
   struct keyroute_connection *conn = batch->call->conn;
   struct kr_note *note = kr_note_new(conn->mem, failure);
   unsigned tries = 0;
-  int64_t wait_ms = 0;
+  int64_t wait_ms = 0, longest_ms = 0;
   struct kr_run *run;
 
   if (note == NULL) {
@@ -157,8 +172,12 @@ static void fail_all(struct kr_batch_request *request, const struct kr_failure *
     if (tries != run->tries + 1u) {
       tries = run->tries + 1u;
       wait_ms = kr_heal_wait_ms(conn, failure, tries, batch->call->deadline_us);
+      longest_ms = wait_ms > longest_ms ? wait_ms : longest_ms;
     }
     kr_batch_try_failed(batch, run, note, wait_ms);
+  }
+  if (failure->code == KEYROUTE_E_OVERLOADED && longest_ms > 0) {
+    kr_batch_hold(batch, request->server, -1, note, longest_ms);
   }
   kr_note_release(note);
 }

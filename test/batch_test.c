@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { ROWS_MAX = 100000, ROW_SIZE = 24 };
 
@@ -599,6 +600,50 @@ START_TEST(test_batch__busy_server_is_asked_again_without_a_read_of_the_catalog)
   ck_assert_uint_eq(requests(0), 3);
   ck_assert_uint_eq(hop_world_since(&world).requests_failed, 2);
   ck_assert_uint_eq(hop_world_since(&world).rows_retried, 40);
+}
+END_TEST
+
+static int64_t now_ms(void)
+{
+  struct timespec now;
+
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* The server, or in the second round a region of its, asks to wait 60 ms, 32 times. What was under
+ * way is told so too, and comes back beside the rest: that makes four requests a wait. */
+START_TEST(test_batch__who_asks_to_wait_is_not_stormed_by_the_rows_that_are_left)
+{
+  add_generated("t", "a", 10000);
+  warm();
+  fault(0, &(struct fake_fault){.what = FAKE_EXCEPTION,
+                                .class_name = HBASE "quotas.RpcThrottlingException",
+                                .text = "limit exceeded - wait 60ms",
+                                .times = 32,
+                                .region = _i == 1 ? &world.low : NULL});
+  int64_t began_ms = now_ms();
+
+  get_and_read_all();
+
+  ck_assert_int_ge(now_ms() - began_ms, 7 * 60);
+}
+END_TEST
+
+START_TEST(test_batch__rows_held_back_tell_what_the_server_said)
+{
+  add_generated("t", "a", 20000);
+  warm();
+  fault(0, &(struct fake_fault){.what = FAKE_EXCEPTION,
+                                .class_name = HBASE "CallQueueTooBigException",
+                                .text = "no room",
+                                .times = -1});
+  ck_assert_int_eq(get_with(NULL, 700, 0, 0), 0);
+
+  ck_assert_uint_eq(keyroute_result_failed(result), key_count);
+  for (size_t i = 0; i < key_count; i++) {
+    assert_failed(i, KEYROUTE_E_OVERLOADED);
+  }
 }
 END_TEST
 
@@ -1264,6 +1309,9 @@ static void add_what_goes_wrong(TCase *tests)
   tcase_add_test(tests, test_batch__server_that_died_is_left_for_the_next);
   tcase_add_test(tests, test_batch__server_silent_to_the_end_is_a_timeout);
   tcase_add_test(tests, test_batch__busy_server_is_asked_again_without_a_read_of_the_catalog);
+  tcase_add_loop_test(tests, test_batch__who_asks_to_wait_is_not_stormed_by_the_rows_that_are_left,
+                      0, 2);
+  tcase_add_test(tests, test_batch__rows_held_back_tell_what_the_server_said);
   tcase_add_test(tests, test_batch__what_is_final_for_a_row_is_not_tried_again);
   tcase_add_test(tests, test_batch__number_of_tries_is_kept_for_each);
   tcase_add_test(tests, test_batch__table_that_is_not_there_leaves_the_others_alone);
