@@ -12,8 +12,9 @@
  *  4. A request begins with a guess of rows. Then it is made so long that an answer has about
  *     ANSWER_LEN bytes: that is all that it takes to hide the way there and back, and what bounds
  *     the memory of answers. An answer that is TOO_LARGE as a whole is asked for again in halves,
- *     at once; of one row alone it is that row's failure. One that does not come in time is
- *     asked for in halves too, when its rows are tried again.
+ *     at once; of one row alone it is that row's failure. Where no answer may be twice as long as
+ *     that, they are made half as long as one may be. One that does not come in time is asked for
+ *     in halves too, when its rows are tried again.
  *
  * Threads: the loop.
  */
@@ -109,9 +110,10 @@ static size_t take_answers(struct kr_batch_request *request, struct kr_run *run,
 }
 
 /* Fit the next request to that server to how long this one's answer was. */
-static void adapt(struct kr_batch_server *server, uint32_t rows, size_t len)
+static void adapt(struct kr_batch_server *server, uint32_t rows, size_t len, size_t max_frame_len)
 {
-  uint64_t fitting = len > 0 ? (uint64_t)ANSWER_LEN * rows / len : ROWS_MAX;
+  uint64_t wanted = max_frame_len / 2 < ANSWER_LEN ? max_frame_len / 2 : ANSWER_LEN;
+  uint64_t fitting = len > 0 ? wanted * rows / len : ROWS_MAX;
   uint64_t most = server->rows_max < ROWS_MAX / 2 ? 2 * server->rows_max : ROWS_MAX;
 
   fitting = fitting < most ? fitting : most;
@@ -124,7 +126,7 @@ void kr_batch_take_answer(struct kr_batch_request *request, struct kr_got *answe
   const struct kr_got_row *rows = answer->rows;
   struct kr_run *run;
 
-  adapt(request->server, request->rows, answer->len);
+  adapt(request->server, request->rows, answer->len, batch->call->conn->settings->max_frame_len);
   kr_result_keep(batch->result, answer->block);
   while ((run = request->runs) != NULL) {
     DL_DELETE(request->runs, run);

@@ -427,6 +427,23 @@ START_TEST(test_batch__answer_that_is_too_late_is_asked_for_in_halves)
 }
 END_TEST
 
+START_TEST(test_batch__length_that_fitted_is_not_doubled_again_and_again)
+{
+  fake_rows_generate(world.rows, "t", "a", 1000, 5000);
+  for (int i = 0; i < 1000; i++) {
+    char name[ROW_SIZE];
+
+    snprintf(name, sizeof(name), "a%06d", i);
+    add("t", name);
+  }
+  warm();
+  get_all();
+
+  ck_assert_uint_eq(keyroute_result_failed(result), 0);
+  ck_assert_uint_le(hop_world_since(&world).requests_failed, 14);
+}
+END_TEST
+
 START_TEST(test_batch__row_that_is_too_large_alone_fails_alone)
 {
   fake_rows_generate(world.rows, "t", "a", 3, 100000);
@@ -1354,6 +1371,7 @@ static Suite *suite(void)
   add_how_it_is_asked(tests);
   tests = add_case(made, "small frames", setup_small_frames);
   tcase_add_test(tests, test_batch__answer_that_is_too_large_is_asked_for_in_halves);
+  tcase_add_test(tests, test_batch__length_that_fitted_is_not_doubled_again_and_again);
   tcase_add_test(tests, test_batch__row_that_is_too_large_alone_fails_alone);
   tests = add_case(made, "short patience", setup_short_patience);
   tcase_add_test(tests, test_batch__answer_that_is_too_late_is_asked_for_in_halves);
