@@ -721,6 +721,94 @@ static void play_peek(struct scenario *scenario, struct scenario_line *line,
   check_answer(scenario, expected, &answer);
 }
 
+/* ---- Reads and requests --------------------------------------------------------------------- */
+
+/* Is the error as expected? Good ones are called `good`. */
+static void check_outcome(struct scenario_line *expected, const char *good, int error,
+                          const struct keyroute_detail *detail)
+{
+  const char *code = scenario_line_word(expected, 0);
+  const char *got = error == 0 ? good : keyroute_errname(error);
+
+  if (!names_code(code, got)) {
+    scenario_line_fail(expected, "%s, not %s (%s)", got, code, detail->message);
+  }
+  if (scenario_line_has(expected, "maybe-applied") != detail->maybe_applied) {
+    scenario_line_fail(expected, "it may %s been applied",
+                       detail->maybe_applied ? "have" : "not have");
+  }
+}
+
+/* GOT "value": of f:q; "" = there is no such cell. */
+static void check_value(struct scenario_line *expected, const struct keyroute_result *result)
+{
+  const struct keyroute_cell *cell =
+      keyroute_result_find(result, 0, keyroute_string("f"), keyroute_string("q"));
+  struct keyroute_bytes none = {NULL, 0};
+
+  if (scenario_line_more(expected, 1)) {
+    struct keyroute_bytes wanted = scenario_line_bytes(expected, 1);
+    struct keyroute_bytes got = cell != NULL ? cell->value : none;
+
+    if (wanted.len != got.len || (got.len > 0 && memcmp(wanted.data, got.data, got.len) != 0)) {
+      scenario_line_fail(expected, "the value is another one, of %zu bytes", got.len);
+    }
+  }
+}
+
+/* get TABLE "row" ... -> GOT ["value"] [on=NAME] [id=N] or an error */
+static void play_get(struct scenario *scenario, struct scenario_line *line,
+                     struct scenario_line *expected)
+{
+  struct keyroute_connection *conn = open_connection(scenario, line);
+  struct question question = read_question(line);
+  struct keyroute_detail detail = KEYROUTE_DETAIL_INIT;
+  struct keyroute_result *result = NULL;
+  int times = (int)scenario_line_number(line, "times", 1);
+
+  for (int i = 0; i < times; i++) {
+    int error =
+        keyroute_get(&result, conn, question.table, question.row, NULL, &question.call, &detail);
+
+    reuse(expected);
+    check_outcome(expected, "GOT", error, &detail);
+    if (error == 0) {
+      check_value(expected, result);
+      check_number(expected, "id",
+                   keyroute_location_region_id(keyroute_result_location(result, 0)));
+      check_place(scenario, expected, "on", keyroute_result_location(result, 0), 0);
+    }
+    check_detail(scenario, expected, &detail);
+    keyroute_result_free(result);
+    result = NULL;
+  }
+  keyroute_detail_clear(&detail);
+}
+
+/* call TABLE "row" METHOD [idempotent] ... -> ANSWERED [on=NAME] or an error, [maybe-applied] */
+static void play_call(struct scenario *scenario, struct scenario_line *line,
+                      struct scenario_line *expected)
+{
+  struct keyroute_connection *conn = open_connection(scenario, line);
+  struct question question = read_question(line);
+  struct keyroute_detail detail = KEYROUTE_DETAIL_INIT;
+  struct keyroute_method method = KEYROUTE_METHOD_INIT;
+  struct keyroute_reply *reply = NULL;
+
+  method.name = scenario_line_word(line, 3);
+  method.idempotent = scenario_line_has(line, "idempotent");
+  int error =
+      keyroute_call(&reply, conn, question.table, question.row, &method, &question.call, &detail);
+
+  check_outcome(expected, "ANSWERED", error, &detail);
+  if (error == 0) {
+    check_place(scenario, expected, "on", keyroute_reply_location(reply), 0);
+  }
+  check_detail(scenario, expected, &detail);
+  keyroute_reply_free(reply);
+  keyroute_detail_clear(&detail);
+}
+
 /* clear all, clear table NAME, clear server NAME [any-code] */
 static void play_clear(struct scenario *scenario, struct scenario_line *line,
                        struct scenario_line *expected)
@@ -847,6 +935,8 @@ static int64_t figure(const struct scenario *scenario, const struct scenario_lin
       {"retries", now.retries - mark->retries},
       {"connects", now.connects - mark->connects},
       {"rpcs", now.rpcs - mark->rpcs},
+      {"requests", now.requests - mark->requests},
+      {"requests-failed", now.requests_failed - mark->requests_failed},
       {"evictions", now.evictions - mark->evictions},
       {"reports", now.reports - mark->reports},
       {"hints-taken", now.hints_taken - mark->hints_taken},
@@ -856,6 +946,8 @@ static int64_t figure(const struct scenario *scenario, const struct scenario_lin
       {"pending", now.pending},
       {"server-scans", world.scans - scenario->world_mark.scans},
       {"server-rows", world.rows - scenario->world_mark.rows},
+      {"server-gets", world.gets - scenario->world_mark.gets},
+      {"server-calls", world.calls - scenario->world_mark.calls},
       {"server-connects", world.connects - scenario->world_mark.connects},
       {"connections", world.connections},
       {"scanners", world.scanners},
@@ -967,11 +1059,12 @@ static void play_statement(struct scenario *scenario, struct scenario_line *line
     void (*play)(struct scenario *scenario, struct scenario_line *line,
                  struct scenario_line *expected);
   } statements[] = {
-      {"after", play_after},   {"cancel", play_cancel}, {"clear", play_clear},
-      {"close", play_close},   {"expect", play_expect}, {"finish", play_finish},
-      {"list", play_list},     {"locate", play_locate}, {"mark", play_mark},
-      {"option", play_option}, {"peek", play_peek},     {"report", play_report},
-      {"settle", play_settle}, {"start", play_start},   {"wait", play_wait},
+      {"after", play_after},   {"call", play_call},     {"cancel", play_cancel},
+      {"clear", play_clear},   {"close", play_close},   {"expect", play_expect},
+      {"finish", play_finish}, {"get", play_get},       {"list", play_list},
+      {"locate", play_locate}, {"mark", play_mark},     {"option", play_option},
+      {"peek", play_peek},     {"report", play_report}, {"settle", play_settle},
+      {"start", play_start},   {"wait", play_wait},
   };
   const char *name = scenario_line_word(line, 0);
 

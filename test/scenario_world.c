@@ -414,6 +414,71 @@ static void play_table_state(struct scenario_world *world, struct scenario_line 
   each_server(world, line, put_table_state, &state);
 }
 
+/* ---- Regions and rows of users -------------------------------------------------------------- */
+
+static struct fake_region whole_region(struct scenario_line *line)
+{
+  return (struct fake_region){
+      .table = scenario_line_word(line, 1),
+      .start = scenario_line_bytes(line, 2),
+      .end = scenario_line_bytes(line, 3),
+      .id = scenario_line_number(line, "id", 1),
+  };
+}
+
+static void unhost_region(struct fake_server *server, void *arg)
+{
+  fake_server_unhost_region(server, arg, 0);
+}
+
+/* serve TABLE "start" "end" id=N on=NAME|none: that server has it, and no other one. */
+static void play_serve(struct scenario_world *world, struct scenario_line *line)
+{
+  struct fake_region region = whole_region(line);
+  const char *on = scenario_line_text(line, "on");
+
+  each_server(world, line, unhost_region, &region);
+  if (on != NULL && strcmp(on, "none") != 0) {
+    fake_server_host_region(find_place(world, line, on)->server, &region, 0);
+  }
+}
+
+/* hand TABLE "start" "end" id=N from=NAME to=NAME [seq=N]: the one knows that the other has it. */
+static void play_hand(struct scenario_world *world, struct scenario_line *line)
+{
+  struct fake_region region = whole_region(line);
+  const struct scenario_place *from = find_place(world, line, scenario_line_text(line, "from"));
+  const struct scenario_place *to = find_place(world, line, scenario_line_text(line, "to"));
+
+  if (to->server != NULL) {
+    fake_server_host_region(to->server, &region, 0);
+  }
+  fake_server_move_region(from->server, &region, to->host, to->port, to->start_code,
+                          scenario_line_number(line, "seq", 1));
+}
+
+/* What a table has, wherever its regions are. */
+struct row_cell {
+  const char *table;
+  struct keyroute_bytes row, value;
+};
+
+static void put_row_cell(struct fake_server *server, void *arg)
+{
+  const struct row_cell *cell = arg;
+
+  fake_server_put_row_cell(server, cell->table, cell->row, "f", "q", 1, cell->value);
+}
+
+/* row TABLE "row" "value": f:q of it. */
+static void play_row(struct scenario_world *world, struct scenario_line *line)
+{
+  struct row_cell cell = {scenario_line_word(line, 1), scenario_line_bytes(line, 2),
+                          scenario_line_bytes(line, 3)};
+
+  each_server(world, line, put_row_cell, &cell);
+}
+
 /* ---- How servers behave --------------------------------------------------------------------- */
 
 static enum fake_what what_of(const struct scenario_line *line, const char *name)
@@ -447,6 +512,8 @@ static enum fake_what what_of(const struct scenario_line *line, const char *name
       {"silent-stop", FAKE_SILENT_STOP},
       {"backwards", FAKE_BACKWARDS},
       {"no-limit", FAKE_NO_LIMIT},
+      {"apply-close", FAKE_APPLY_CLOSE},
+      {"no-result", FAKE_NO_RESULT},
   };
 
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -462,6 +529,7 @@ static void play_fault(struct scenario_world *world, struct scenario_line *line)
   struct fake_server *server = find_server(world, line);
   struct fake_fault fault = {
       .what = what_of(line, scenario_line_word(line, 2)),
+      .method = scenario_line_text(line, "method"),
       .times = (int)scenario_line_number(line, "times", 1),
       .delay_ms = (int)scenario_line_number(line, "delay", 0),
       .class_name = scenario_line_text(line, "class"),
@@ -531,6 +599,8 @@ struct fake_counts scenario_world_counts(const struct scenario_world *world)
       sum.scans += counts.scans;
       sum.scanners += counts.scanners;
       sum.rows += counts.rows;
+      sum.gets += counts.gets;
+      sum.calls += counts.calls;
     }
   }
   return sum;
@@ -552,6 +622,7 @@ bool scenario_world_play(struct scenario_world *world, struct scenario_line *lin
       {"drop", play_drop},
       {"encoding", play_encoding},
       {"fault", play_fault},
+      {"hand", play_hand},
       {"nocell", play_no_cell},
       {"nofaults", play_no_faults},
       {"place", play_place},
@@ -559,7 +630,9 @@ bool scenario_world_play(struct scenario_world *world, struct scenario_line *lin
       {"regions", play_regions},
       {"restart", play_restart},
       {"root", play_root},
+      {"row", play_row},
       {"rowcell", play_row_cell},
+      {"serve", play_serve},
       {"server", play_server},
       {"silent", play_silent},
       {"stop", play_stop},
