@@ -219,14 +219,20 @@ static int64_t parse_wait_ms(const char *text)
   return (int64_t)(wait_ms < MAX_WAIT_MS ? wait_ms : MAX_WAIT_MS);
 }
 
-/* The first line of the text without the class name that Java writes in front of it. */
+/* The first line of the text without the class name that Java writes in front of it, and without the
+ * table's whole descriptor that some exceptions write behind it. */
 static struct keyroute_bytes first_line(const char *text, const char *class_name)
 {
+  static const char descriptor[] = ", {TABLE_ATTRIBUTES";
+
   if (has_prefix(text, class_name)) {
     text += strlen(class_name);
     text += strspn(text, ": ");
   }
-  return kr_bytes(text, strcspn(text, "\r\n"));
+  size_t len = strcspn(text, "\r\n");
+  const char *cut = memmem(text, len, descriptor, strlen(descriptor));
+
+  return kr_bytes(text, cut != NULL ? (size_t)(cut - text) : len);
 }
 
 void kr_exception_map(struct kr_failure *failure, const struct kr_exception *exception)

@@ -163,6 +163,18 @@ START_TEST(test_exception__odd_waits_do_no_harm)
 }
 END_TEST
 
+START_TEST(test_exception__tables_descriptor_is_left_out_of_the_message)
+{
+  struct kr_failure failure =
+      map(HBASE "regionserver.NoSuchColumnFamilyException",
+          "Column family x does not exist in region t,,1.abc. in table 't', {TABLE_ATTRIBUTES => "
+          "{METADATA => {'hbase.store.file-tracker.impl' => 'DEFAULT'}}}, {NAME => 'f'}\n\tat a");
+
+  ck_assert_str_eq(failure.message, "NoSuchColumnFamilyException: Column family x does not exist "
+                                    "in region t,,1.abc. in table 't'");
+}
+END_TEST
+
 START_TEST(test_exception__message_is_class_and_first_line)
 {
   const char *trace = HBASE "NotServingRegionException: hbase:meta,,1 is not online\n\tat a.B(C)";
@@ -293,6 +305,7 @@ int main(void)
   tcase_add_test(tcase, test_exception__throttling_names_its_wait);
   tcase_add_test(tcase, test_exception__odd_waits_do_no_harm);
   tcase_add_test(tcase, test_exception__message_is_class_and_first_line);
+  tcase_add_test(tcase, test_exception__tables_descriptor_is_left_out_of_the_message);
   tcase_add_test(tcase, test_exception__message_is_printable_and_bounded);
 
   return run_suite(suite);
