@@ -6,6 +6,7 @@
  *   loop              begin: note the call by its number; the kind's begin
  *   loop              kr_call_end: give to whoever waits, or to the dispatcher if there is one
  *   loop or elsewhere tell: run the callback, free everything
+ *   waiting thread    give: hand over what came out, free everything
  *
  *  1. The callback runs exactly once, outside every lock, never inside kr_call_start.
  *  2. A call belongs to the loop from the moment it is posted. Cancelling goes by number, so that a
@@ -178,6 +179,9 @@ int kr_call_start(uint64_t *number, struct kr_call *call, bool bounded)
 
 int kr_call_start_or_free(uint64_t *number, struct kr_call *call)
 {
+  if (call == NULL) {
+    return KEYROUTE_E_NO_MEMORY;
+  }
   int error = kr_call_start(number, call, true);
 
   if (error != 0) {
@@ -187,29 +191,36 @@ int kr_call_start_or_free(uint64_t *number, struct kr_call *call)
   return error;
 }
 
-int kr_call_wait(struct kr_call *call, struct keyroute_detail *detail)
-{
-  struct kr_latch over = KR_LATCH_INIT;
-
-  call->over = &over;
-  int error = kr_call_start(NULL, call, true);
-
-  if (error == 0) {
-    kr_latch_await(&over);
-  } else {
-    kr_call_refuse(call->conn, detail);
-    call->kind->free(call);
-  }
-  return error;
-}
-
-int kr_call_take(struct kr_call *call, struct keyroute_detail *detail)
+/* A call that has been waited for is the waiting thread's again. */
+static int hand_over(void *out, struct kr_call *call, struct keyroute_detail *detail)
 {
   int error = call->detail.error;
 
+  if (error == 0) {
+    call->kind->give(call, out);
+  }
   kr_detail_take(detail, &call->detail);
   call->kind->free(call);
   return error;
+}
+
+int kr_call_wait(void *out, struct kr_call *call, struct keyroute_detail *detail)
+{
+  struct kr_latch over = KR_LATCH_INIT;
+
+  if (call == NULL) {
+    return kr_fail_no_memory(detail);
+  }
+  call->over = &over;
+  int error = kr_call_start(NULL, call, true);
+
+  if (error != 0) {
+    kr_call_refuse(call->conn, detail);
+    call->kind->free(call);
+    return error;
+  }
+  kr_latch_await(&over);
+  return hand_over(out, call, detail);
 }
 
 /* ---- Early ends ---- */

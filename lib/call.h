@@ -22,6 +22,10 @@ struct kr_call_kind {
   /* Run the application's callback with what came out; call->detail.error is the error. */
   void (*tell)(struct kr_call *call);
 
+  /* Hand what came out, without an error, to the caller that waited for it: out is that of the
+   * public call, a pointer to a pointer of the kind's own type. */
+  void (*give)(struct kr_call *call, void *out);
+
   /* Release what the kind keeps, and the call's memory. Any thread; the connection is there. */
   void (*free)(struct kr_call *call);
 };
@@ -78,7 +82,7 @@ void kr_call_free(struct kr_call *call);
 int kr_call_start(uint64_t *number, struct kr_call *call, bool bounded);
 
 /* The same for whoever cannot be told of it: where it is not started it is counted as refused, and
- * freed. */
+ * freed. call  NULL = there was no memory for it. Errors: NO_MEMORY too. */
 int kr_call_start_or_free(uint64_t *number, struct kr_call *call);
 
 /* Check what every blocking call needs: somewhere to put what came out, a connection, and a thread
@@ -86,13 +90,12 @@ int kr_call_start_or_free(uint64_t *number, struct kr_call *call);
 int kr_call_may_wait(const void *out, const struct keyroute_connection *conn,
                      struct keyroute_detail *detail);
 
-/* Start a call and wait for it; then it is the caller's again, to read and to give to kr_call_take.
- * Not on the loop. Errors: OVERLOADED: it is freed, and the detail (NULL is accepted) says why. */
-int kr_call_wait(struct kr_call *call, struct keyroute_detail *detail);
-
-/* A call that has been waited for: give its detail to the caller's (NULL is accepted), free it and
- * return its error. */
-int kr_call_take(struct kr_call *call, struct keyroute_detail *detail);
+/* Start a call, wait for it, hand over what came out and how it went, and free it. Not on the loop.
+ *  out     as the kind's give has it; untouched on error
+ *  call    NULL = there was no memory for it
+ *  detail  NULL is accepted
+ * Errors: the call's own; NO_MEMORY; OVERLOADED. */
+int kr_call_wait(void *out, struct kr_call *call, struct keyroute_detail *detail);
 
 /* Count and describe a call that there was no room for. Returns OVERLOADED. */
 int kr_call_refuse(struct keyroute_connection *conn, struct keyroute_detail *detail);

@@ -58,7 +58,6 @@ static struct kr_request *send(struct kr_hop *hop, const char *host, int port, i
       .rows = &hop->row,
       .row_count = 1,
   };
-
   struct kr_request *request = NULL;
 
   kr_buf_init(&room, hop->call->conn->mem);
@@ -103,6 +102,11 @@ static void tell(struct kr_call *base)
   call->cb(call->payload, error, error == 0 ? take_result(call) : NULL, &base->detail);
 }
 
+static void give(struct kr_call *base, void *out)
+{
+  *(struct keyroute_result **)out = take_result((struct get_call *)base);
+}
+
 static void free_call(struct kr_call *base)
 {
   struct get_call *call = (struct get_call *)base;
@@ -113,7 +117,7 @@ static void free_call(struct kr_call *base)
   kr_call_free(base);
 }
 
-static const struct kr_call_kind kind = {begin, stop, tell, free_call};
+static const struct kr_call_kind kind = {begin, stop, tell, give, free_call};
 
 /* ---- In the caller's thread ---- */
 
@@ -156,8 +160,8 @@ static void fill_hop(struct get_call *call, const struct request *request)
 }
 
 /* NULL = out of memory. */
-static struct get_call *new_call(struct keyroute_connection *conn, const struct request *request,
-                                 keyroute_get_cb cb, void *payload)
+static struct kr_call *new_call(struct keyroute_connection *conn, const struct request *request,
+                                keyroute_get_cb cb, void *payload)
 {
   size_t size = sizeof(struct get_call) + kr_read_size(&request->read) + request->row.len;
   struct get_call *call = (struct get_call *)kr_call_new(size, conn, &kind, &request->terms);
@@ -175,27 +179,7 @@ static struct get_call *new_call(struct keyroute_connection *conn, const struct 
     free_call(&call->base);
     return NULL;
   }
-  return call;
-}
-
-/* Start a call and wait for it. The thread has entered the connection. */
-static int get_and_wait(struct keyroute_result **out, struct keyroute_connection *conn,
-                        const struct request *request, struct keyroute_detail *detail)
-{
-  struct get_call *call = new_call(conn, request, NULL, NULL);
-
-  if (call == NULL) {
-    return kr_fail_no_memory(detail);
-  }
-  int error = kr_call_wait(&call->base, detail);
-
-  if (error != 0) {
-    return error;
-  }
-  if (call->base.detail.error == 0) {
-    *out = take_result(call);
-  }
-  return kr_call_take(&call->base, detail);
+  return &call->base;
 }
 
 int keyroute_get(struct keyroute_result **out, struct keyroute_connection *conn, const char *table,
@@ -211,7 +195,7 @@ int keyroute_get(struct keyroute_result **out, struct keyroute_connection *conn,
   if (!kr_connection_enter(conn)) {
     return kr_fail_closed(conn, detail);
   }
-  error = get_and_wait(out, conn, &request, detail);
+  error = kr_call_wait(out, new_call(conn, &request, NULL, NULL), detail);
   kr_connection_leave(conn);
   return error;
 }
@@ -221,7 +205,6 @@ int keyroute_get_async(uint64_t *number, struct keyroute_connection *conn, const
                        const struct keyroute_call *call, keyroute_get_cb cb, void *payload)
 {
   struct request request;
-  struct get_call *made = NULL;
 
   if (conn == NULL || cb == NULL) {
     return KEYROUTE_E_INVALID_ARGUMENT;
@@ -232,8 +215,7 @@ int keyroute_get_async(uint64_t *number, struct keyroute_connection *conn, const
   int error = check(&request, conn, table, row, read, call, NULL);
 
   if (error == 0) {
-    made = new_call(conn, &request, cb, payload);
-    error = made != NULL ? kr_call_start_or_free(number, &made->base) : KEYROUTE_E_NO_MEMORY;
+    error = kr_call_start_or_free(number, new_call(conn, &request, cb, payload));
   }
   kr_connection_leave(conn);
   return error;

@@ -73,6 +73,14 @@ static void tell(struct kr_call *base)
   call->cb(call->payload, base->detail.error, call->lookup.location, &base->detail);
 }
 
+static void give(struct kr_call *base, void *out)
+{
+  struct locate_call *call = (struct locate_call *)base;
+
+  *(struct keyroute_location **)out = call->lookup.location;
+  call->lookup.location = NULL;
+}
+
 static void free_call(struct kr_call *base)
 {
   struct locate_call *call = (struct locate_call *)base;
@@ -82,7 +90,7 @@ static void free_call(struct kr_call *base)
   kr_call_free(base);
 }
 
-static const struct kr_call_kind kind = {begin, stop, tell, free_call};
+static const struct kr_call_kind kind = {begin, stop, tell, give, free_call};
 
 static void fill_lookup(struct locate_call *call, const struct kr_locate_request *request)
 {
@@ -142,17 +150,5 @@ int kr_locate_wait(struct keyroute_location **out, struct keyroute_connection *c
 {
   struct locate_call *call = new_call(conn, request, NULL, NULL);
 
-  if (call == NULL) {
-    return kr_fail_no_memory(detail);
-  }
-  int error = kr_call_wait(&call->base, detail);
-
-  if (error != 0) {
-    return error;
-  }
-  if (call->base.detail.error == 0) {
-    *out = call->lookup.location;
-    call->lookup.location = NULL;
-  }
-  return kr_call_take(&call->base, detail);
+  return kr_call_wait(out, call != NULL ? &call->base : NULL, detail);
 }

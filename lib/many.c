@@ -79,12 +79,22 @@ static void tell_result(struct kr_call *base)
                      &base->detail);
 }
 
+static void give_result(struct kr_call *base, void *out)
+{
+  *(struct keyroute_result **)out = take_result((struct many_call *)base);
+}
+
 static void tell_groups(struct kr_call *base)
 {
   struct many_call *call = (struct many_call *)base;
 
   call->listener.group(call->listener.payload, base->detail.error, take_groups(call),
                        &base->detail);
+}
+
+static void give_groups(struct kr_call *base, void *out)
+{
+  *(struct keyroute_groups **)out = take_groups((struct many_call *)base);
 }
 
 static void free_call(struct kr_call *base)
@@ -97,8 +107,8 @@ static void free_call(struct kr_call *base)
   kr_call_free(base);
 }
 
-static const struct kr_call_kind get_kind = {begin, stop, tell_result, free_call};
-static const struct kr_call_kind group_kind = {begin, stop, tell_groups, free_call};
+static const struct kr_call_kind get_kind = {begin, stop, tell_result, give_result, free_call};
+static const struct kr_call_kind group_kind = {begin, stop, tell_groups, give_groups, free_call};
 
 /* ---- In the caller's thread ------------------------------------------------------------------ */
 
@@ -165,20 +175,29 @@ static int new_call(struct many_call **out, struct keyroute_connection *conn,
   return 0;
 }
 
-/* Check, start, and wait. The call is the caller's then, if 0 is returned. */
-static int wait_for(struct many_call **out, struct keyroute_connection *conn,
-                    struct request *request, const struct keyroute_read *read,
-                    const struct keyroute_call *given, struct keyroute_detail *detail)
+/* The blocking call: check, start and wait. */
+static int run(void *out, struct keyroute_connection *conn, struct request *request,
+               const struct keyroute_read *read, const struct keyroute_call *given,
+               struct keyroute_detail *detail)
 {
-  int error = check(request, conn, read, given, detail);
+  struct many_call *call;
+  int error = kr_call_may_wait(out, conn, detail);
 
-  if (error == 0) {
-    error = new_call(out, conn, request, detail);
+  if (error != 0) {
+    return error;
   }
-  return error != 0 ? error : kr_call_wait(&(*out)->base, detail);
+  if (!kr_connection_enter(conn)) {
+    return kr_fail_closed(conn, detail);
+  }
+  error = check(request, conn, read, given, detail);
+  if (error == 0 && (error = new_call(&call, conn, request, detail)) == 0) {
+    error = kr_call_wait(out, &call->base, detail);
+  }
+  kr_connection_leave(conn);
+  return error;
 }
 
-/* Check and start. */
+/* The asynchronous one: check and start. */
 static int start(uint64_t *number, struct keyroute_connection *conn, struct request *request,
                  const struct keyroute_read *read, const struct keyroute_call *given,
                  const struct listener *listener)
@@ -204,24 +223,8 @@ int keyroute_get_many(struct keyroute_result **out, struct keyroute_connection *
                       struct keyroute_detail *detail)
 {
   struct request request = {.keys = keys, .count = count, .reads = true};
-  struct many_call *made;
-  int error = kr_call_may_wait(out, conn, detail);
 
-  if (error != 0) {
-    return error;
-  }
-  if (!kr_connection_enter(conn)) {
-    return kr_fail_closed(conn, detail);
-  }
-  error = wait_for(&made, conn, &request, read, call, detail);
-  if (error == 0) {
-    if (made->base.detail.error == 0) {
-      *out = take_result(made);
-    }
-    error = kr_call_take(&made->base, detail);
-  }
-  kr_connection_leave(conn);
-  return error;
+  return run(out, conn, &request, read, call, detail);
 }
 
 int keyroute_get_many_async(uint64_t *number, struct keyroute_connection *conn,
@@ -243,24 +246,8 @@ int keyroute_group(struct keyroute_groups **out, struct keyroute_connection *con
                    struct keyroute_detail *detail)
 {
   struct request request = {.keys = keys, .count = count};
-  struct many_call *made;
-  int error = kr_call_may_wait(out, conn, detail);
 
-  if (error != 0) {
-    return error;
-  }
-  if (!kr_connection_enter(conn)) {
-    return kr_fail_closed(conn, detail);
-  }
-  error = wait_for(&made, conn, &request, NULL, call, detail);
-  if (error == 0) {
-    if (made->base.detail.error == 0) {
-      *out = take_groups(made);
-    }
-    error = kr_call_take(&made->base, detail);
-  }
-  kr_connection_leave(conn);
-  return error;
+  return run(out, conn, &request, NULL, call, detail);
 }
 
 int keyroute_group_async(uint64_t *number, struct keyroute_connection *conn,

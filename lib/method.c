@@ -163,6 +163,11 @@ static void tell(struct kr_call *base)
   call->cb(call->payload, base->detail.error, take_reply(call), &base->detail);
 }
 
+static void give(struct kr_call *base, void *out)
+{
+  *(struct keyroute_reply **)out = take_reply((struct method_call *)base);
+}
+
 static void free_call(struct kr_call *base)
 {
   struct method_call *call = (struct method_call *)base;
@@ -173,7 +178,7 @@ static void free_call(struct kr_call *base)
   kr_call_free(base);
 }
 
-static const struct kr_call_kind kind = {begin, stop, tell, free_call};
+static const struct kr_call_kind kind = {begin, stop, tell, give, free_call};
 
 /* ---- Checking ---- */
 
@@ -289,8 +294,8 @@ static void fill_call(struct method_call *call, const struct request *request)
 }
 
 /* NULL = out of memory. */
-static struct method_call *new_call(struct keyroute_connection *conn, const struct request *request,
-                                    keyroute_call_cb cb, void *payload)
+static struct kr_call *new_call(struct keyroute_connection *conn, const struct request *request,
+                                keyroute_call_cb cb, void *payload)
 {
   size_t size = sizeof(struct method_call) + request->row.len + request->method.param.len +
                 request->method.cells.len + strlen(request->method.name) + 1;
@@ -307,27 +312,7 @@ static struct method_call *new_call(struct keyroute_connection *conn, const stru
     free_call(&call->base);
     return NULL;
   }
-  return call;
-}
-
-/* Start a call and wait for it. The thread has entered the connection. */
-static int call_and_wait(struct keyroute_reply **out, struct keyroute_connection *conn,
-                         const struct request *request, struct keyroute_detail *detail)
-{
-  struct method_call *call = new_call(conn, request, NULL, NULL);
-
-  if (call == NULL) {
-    return kr_fail_no_memory(detail);
-  }
-  int error = kr_call_wait(&call->base, detail);
-
-  if (error != 0) {
-    return error;
-  }
-  if (call->base.detail.error == 0) {
-    *out = take_reply(call);
-  }
-  return kr_call_take(&call->base, detail);
+  return &call->base;
 }
 
 int keyroute_call(struct keyroute_reply **out, struct keyroute_connection *conn, const char *table,
@@ -343,7 +328,7 @@ int keyroute_call(struct keyroute_reply **out, struct keyroute_connection *conn,
   if (!kr_connection_enter(conn)) {
     return kr_fail_closed(conn, detail);
   }
-  error = call_and_wait(out, conn, &request, detail);
+  error = kr_call_wait(out, new_call(conn, &request, NULL, NULL), detail);
   kr_connection_leave(conn);
   return error;
 }
@@ -363,9 +348,7 @@ int keyroute_call_async(uint64_t *number, struct keyroute_connection *conn, cons
   int error = check(&request, conn, table, row, method, call, NULL);
 
   if (error == 0) {
-    struct method_call *made = new_call(conn, &request, cb, payload);
-
-    error = made != NULL ? kr_call_start_or_free(number, &made->base) : KEYROUTE_E_NO_MEMORY;
+    error = kr_call_start_or_free(number, new_call(conn, &request, cb, payload));
   }
   kr_connection_leave(conn);
   return error;

@@ -66,6 +66,11 @@ static void tell(struct kr_call *base)
   call->cb(call->payload, base->detail.error, take_page(call), &base->detail);
 }
 
+static void give(struct kr_call *base, void *out)
+{
+  *(struct keyroute_page **)out = take_page((struct regions_call *)base);
+}
+
 static void free_call(struct kr_call *base)
 {
   struct regions_call *call = (struct regions_call *)base;
@@ -76,7 +81,7 @@ static void free_call(struct kr_call *base)
   kr_call_free(base);
 }
 
-static const struct kr_call_kind kind = {begin, stop, tell, free_call};
+static const struct kr_call_kind kind = {begin, stop, tell, give, free_call};
 
 /* ---- In the caller's thread ---- */
 
@@ -126,9 +131,8 @@ static int check(struct request *out, const struct keyroute_connection *conn, co
 }
 
 /* NULL = out of memory. */
-static struct regions_call *new_call(struct keyroute_connection *conn,
-                                     const struct request *request, keyroute_regions_cb cb,
-                                     void *payload)
+static struct kr_call *new_call(struct keyroute_connection *conn, const struct request *request,
+                                keyroute_regions_cb cb, void *payload)
 {
   const struct kr_listing_question *question = &request->question;
   size_t size = sizeof(struct regions_call) + question->start.len + question->end.len;
@@ -152,27 +156,7 @@ static struct regions_call *new_call(struct keyroute_connection *conn,
     free_call(&call->base);
     return NULL;
   }
-  return call;
-}
-
-/* Start a call and wait for it. The thread has entered the connection. */
-static int list_and_wait(struct keyroute_page **out, struct keyroute_connection *conn,
-                         const struct request *request, struct keyroute_detail *detail)
-{
-  struct regions_call *call = new_call(conn, request, NULL, NULL);
-
-  if (call == NULL) {
-    return kr_fail_no_memory(detail);
-  }
-  int error = kr_call_wait(&call->base, detail);
-
-  if (error != 0) {
-    return error;
-  }
-  if (call->base.detail.error == 0) {
-    *out = take_page(call);
-  }
-  return kr_call_take(&call->base, detail);
+  return &call->base;
 }
 
 int keyroute_regions(struct keyroute_page **out, struct keyroute_connection *conn,
@@ -188,7 +172,7 @@ int keyroute_regions(struct keyroute_page **out, struct keyroute_connection *con
   if (!kr_connection_enter(conn)) {
     return kr_fail_closed(conn, detail);
   }
-  error = list_and_wait(out, conn, &request, detail);
+  error = kr_call_wait(out, new_call(conn, &request, NULL, NULL), detail);
   kr_connection_leave(conn);
   return error;
 }
@@ -198,7 +182,6 @@ int keyroute_regions_async(uint64_t *number, struct keyroute_connection *conn, c
                            const struct keyroute_call *call, keyroute_regions_cb cb, void *payload)
 {
   struct request request;
-  struct regions_call *made = NULL;
 
   if (conn == NULL || cb == NULL) {
     return KEYROUTE_E_INVALID_ARGUMENT;
@@ -209,8 +192,7 @@ int keyroute_regions_async(uint64_t *number, struct keyroute_connection *conn, c
   int error = check(&request, conn, table, start, end, limit, call, NULL);
 
   if (error == 0) {
-    made = new_call(conn, &request, cb, payload);
-    error = made != NULL ? kr_call_start_or_free(number, &made->base) : KEYROUTE_E_NO_MEMORY;
+    error = kr_call_start_or_free(number, new_call(conn, &request, cb, payload));
   }
   kr_connection_leave(conn);
   return error;
