@@ -34,6 +34,7 @@
 #include "lib/batch_send.h"
 #include "lib/bytes.h"
 #include "lib/clock.h"
+#include "lib/heal.h"
 
 #include <stdio.h>
 #include <utlist.h>
@@ -94,7 +95,7 @@ void kr_batch_clear(struct kr_batch *batch)
 
 int64_t kr_batch_remaining_ms(const struct kr_batch *batch)
 {
-  return (batch->call->deadline_us - kr_clock_us() + 999) / 1000;
+  return kr_retry_remaining_ms(batch->call->deadline_us, kr_clock_us());
 }
 
 void kr_batch_fail_row(struct kr_batch *batch, uint32_t position, struct kr_note *note)
@@ -290,16 +291,11 @@ static void sleep_for(struct kr_batch *batch, struct kr_run *run, int64_t wait_m
   sleep_until(batch, run, now + wait_ms * 1000);
 }
 
-static bool says_less(const struct kr_note *note)
-{
-  return note->code == KEYROUTE_E_TIMEOUT || note->code == KEYROUTE_E_NOT_CACHED;
-}
-
 void kr_batch_try_failed(struct kr_batch *batch, struct kr_run *run, struct kr_note *note,
                          int64_t wait_ms)
 {
   run->tries++;
-  if (run->note == NULL || !says_less(note)) {
+  if (run->note == NULL || !kr_heal_says_less(note->code)) {
     kr_run_note(run, note);
   }
   if (wait_ms < 0) {

@@ -19,6 +19,7 @@
 #include "lib/batch_take.h"
 #include "lib/bytes.h"
 #include "lib/clock.h"
+#include "lib/heal.h"
 
 #include <stdio.h>
 #include <utlist.h>
@@ -256,7 +257,6 @@ static bool start(struct kr_batch_request *request)
   struct kr_batch *batch = request->batch;
   struct keyroute_connection *conn = batch->call->conn;
   const struct kr_server *server = request->server->server;
-  int64_t whole_ms = (batch->call->deadline_us - batch->call->began_us) / 1000;
   void *room = kr_alloc(conn->mem, told_size(request));
 
   if (room == NULL) {
@@ -267,8 +267,7 @@ static bool start(struct kr_batch_request *request)
   request->sent_us = kr_clock_us();
   request->request = conn->transport->ops->get(
       conn->transport, server->host, server->port, &gets,
-      kr_retry_try_ms(whole_ms, kr_batch_remaining_ms(batch), conn->settings->rpc_timeout_ms), got,
-      request);
+      kr_heal_try_ms(conn, batch->call->began_us, batch->call->deadline_us), got, request);
   kr_free(conn->mem, room);
   return request->request != NULL;
 }

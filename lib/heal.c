@@ -3,7 +3,8 @@
  *
  * For the location: the failure is reported, in the words of keyroute_report, and report.c decides
  * what becomes of it; a request of the library's own has no other means than an application's. For
- * the request: whether it may have been done all the same, and how long to wait (retry.c).
+ * the request: whether it may have been done all the same, how long to wait (retry.c), and which
+ * of its failures is told in the end.
  *
  *  1. Only a failure that speaks of the place is reported: load, lack of memory and what is wrong
  *     with the request itself say nothing of it.
@@ -85,13 +86,26 @@ bool kr_heal_maybe_applied(const struct kr_failure *failure)
 int64_t kr_heal_wait_ms(struct keyroute_connection *conn, const struct kr_failure *failure,
                         unsigned tries, int64_t deadline_us)
 {
-  int64_t remaining_ms = (deadline_us - kr_clock_us() + 999) / 1000;
+  int64_t remaining_ms = kr_retry_remaining_ms(deadline_us, kr_clock_us());
 
   if (remaining_ms <= 0) {
     return -1;
   }
   return kr_retry_hop_wait_ms(&conn->retry, tries, failure, remaining_ms,
                               kr_random_next(&conn->random));
+}
+
+int64_t kr_heal_try_ms(const struct keyroute_connection *conn, int64_t began_us,
+                       int64_t deadline_us)
+{
+  return kr_retry_try_ms((deadline_us - began_us) / 1000,
+                         kr_retry_remaining_ms(deadline_us, kr_clock_us()),
+                         conn->settings->rpc_timeout_ms);
+}
+
+bool kr_heal_says_less(int code)
+{
+  return code == KEYROUTE_E_TIMEOUT || code == KEYROUTE_E_NOT_CACHED;
 }
 
 /* The first replica whose server is neither dropped nor refused at that time; -1 = there is none. */

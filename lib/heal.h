@@ -18,6 +18,14 @@ bool kr_heal_maybe_applied(const struct kr_failure *failure);
 int64_t kr_heal_wait_ms(struct keyroute_connection *conn, const struct kr_failure *failure,
                         unsigned tries, int64_t deadline_us);
 
+/* How many ms a request may take, of a call from began_us to deadline_us. */
+int64_t kr_heal_try_ms(const struct keyroute_connection *conn, int64_t began_us,
+                       int64_t deadline_us);
+
+/* Does a failure say only that nobody answered, or that nobody was asked? Then it does not hide one
+ * that somebody answered with. */
+bool kr_heal_says_less(int code);
+
 /* Which replica to ask, of a location that was found for `replica` (or KEYROUTE_REPLICA_ANY: the
  * first whose server may be asked now). */
 int kr_heal_replica(const struct keyroute_location *location, int replica);

@@ -30,8 +30,7 @@ static void look(struct kr_hop *hop);
 
 static int64_t remaining_ms(const struct kr_hop *hop)
 {
-  /* Rounded up: a wait that ends just before the deadline would be followed by one more try. */
-  return (hop->call->deadline_us - kr_clock_us() + 999) / 1000;
+  return kr_retry_remaining_ms(hop->call->deadline_us, kr_clock_us());
 }
 
 static void finish(struct kr_hop *hop)
@@ -54,9 +53,7 @@ static void finish_with(struct kr_hop *hop, int code, const char *message)
 /* Keep a failure, unless it says less than one before. */
 static void keep_failure(struct kr_hop *hop, const struct kr_failure *failure)
 {
-  bool says_less = failure->code == KEYROUTE_E_TIMEOUT || failure->code == KEYROUTE_E_NOT_CACHED;
-
-  if (hop->failure.code == 0 || !says_less) {
+  if (hop->failure.code == 0 || !kr_heal_says_less(failure->code)) {
     hop->failure = *failure;
   }
 }
@@ -79,12 +76,10 @@ static void send(struct kr_hop *hop)
 {
   struct keyroute_connection *conn = hop->call->conn;
   const struct kr_server *server = kr_location_server(hop->location, hop->asked);
-  int64_t whole_ms = (hop->call->deadline_us - hop->call->began_us) / 1000;
 
   hop->sent_us = kr_clock_us();
-  hop->request =
-      hop->ops->send(hop, server->host, server->port,
-                     kr_retry_try_ms(whole_ms, remaining_ms(hop), conn->settings->rpc_timeout_ms));
+  hop->request = hop->ops->send(hop, server->host, server->port,
+                                kr_heal_try_ms(conn, hop->call->began_us, hop->call->deadline_us));
   if (hop->request == NULL) {
     bool closed = kr_connection_closed(conn);
 

@@ -152,8 +152,7 @@ void kr_lookup_try_failed(struct kr_lookup *lookup, const struct kr_failure *fai
                           struct keyroute_bytes reach)
 {
   struct kr_locator *locator = lookup->locator;
-  /* Rounded up: a wait that ends just before the deadline would be followed by one more try. */
-  int64_t remaining_ms = (lookup->deadline_us - kr_clock_us() + 999) / 1000;
+  int64_t remaining_ms = kr_retry_remaining_ms(lookup->deadline_us, kr_clock_us());
   int64_t wait_ms = -1;
 
   /* TIMEOUT is for when nothing had answered: what did answer is the better reason. */

@@ -59,6 +59,11 @@ int64_t kr_retry_try_ms(int64_t whole_ms, int64_t remaining_ms, int64_t limit_ms
   return most > 0 ? most : 1;
 }
 
+int64_t kr_retry_remaining_ms(int64_t deadline_us, int64_t now_us)
+{
+  return (deadline_us - now_us + 999) / 1000;
+}
+
 int64_t kr_retry_hop_wait_ms(const struct kr_retry_policy *policy, unsigned tries,
                              const struct kr_failure *failure, int64_t remaining_ms,
                              uint64_t random)

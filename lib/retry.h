@@ -27,4 +27,8 @@ int64_t kr_retry_hop_wait_ms(const struct kr_retry_policy *policy, unsigned trie
 /* How long one try may take: a third of the whole, so that a silent server leaves time for more. */
 int64_t kr_retry_try_ms(int64_t whole_ms, int64_t remaining_ms, int64_t limit_ms);
 
+/* Whole ms from now until a deadline; not above 0 = it has passed. Rounded up: a wait that ends
+ * just before the deadline would be followed by one more try. */
+int64_t kr_retry_remaining_ms(int64_t deadline_us, int64_t now_us);
+
 #endif

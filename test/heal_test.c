@@ -440,6 +440,15 @@ END_TEST
 
 /* ---- Which replica -------------------------------------------------------------------------- */
 
+START_TEST(test_heal__silence_says_less_than_any_answer)
+{
+  ck_assert(kr_heal_says_less(KEYROUTE_E_TIMEOUT));
+  ck_assert(kr_heal_says_less(KEYROUTE_E_NOT_CACHED));
+  ck_assert(!kr_heal_says_less(KEYROUTE_E_UNREACHABLE));
+  ck_assert(!kr_heal_says_less(KEYROUTE_E_REMOTE));
+}
+END_TEST
+
 START_TEST(test_heal__replica_that_is_named_is_asked_and_any_is_the_first_alive)
 {
   static const int ports[] = {1, 2, 3};
@@ -494,6 +503,7 @@ int main(void)
   tcase_add_test(tests, test_heal__first_misplaced_try_is_made_again_at_once);
   tcase_add_test(tests, test_heal__wait_that_the_server_asks_for_is_kept);
   tcase_add_test(tests, test_heal__gives_up_when_time_tries_or_hope_are_over);
+  tcase_add_test(tests, test_heal__silence_says_less_than_any_answer);
   tcase_add_test(tests, test_heal__replica_that_is_named_is_asked_and_any_is_the_first_alive);
   suite_add_tcase(suite, tests);
   return run_suite(suite);

@@ -113,6 +113,15 @@ START_TEST(test_s091_first_wait_is_at_most_one_pause)
 }
 END_TEST
 
+START_TEST(test_retry__begun_millisecond_is_left_until_the_deadline_has_come)
+{
+  ck_assert_int_eq(kr_retry_remaining_ms(5000, 3000), 2);
+  ck_assert_int_eq(kr_retry_remaining_ms(5000, 4999), 1);
+  ck_assert_int_eq(kr_retry_remaining_ms(5000, 5000), 0);
+  ck_assert_int_le(kr_retry_remaining_ms(5000, 9000), 0);
+}
+END_TEST
+
 START_TEST(test_retry__overloaded_servers_get_a_pause_of_their_own)
 {
   ck_assert_int_eq(wait_after(1, KEYROUTE_E_OVERLOADED, 400), 400);
@@ -237,6 +246,7 @@ static Suite *suite(void)
   tcase_add_test(tests, test_retry__draws_spread_over_the_whole_range);
   tcase_add_test(tests, test_s090_waits_are_capped_however_many_tries);
   tcase_add_test(tests, test_s091_first_wait_is_at_most_one_pause);
+  tcase_add_test(tests, test_retry__begun_millisecond_is_left_until_the_deadline_has_come);
   tcase_add_test(tests, test_retry__overloaded_servers_get_a_pause_of_their_own);
   tcase_add_test(tests, test_retry__wait_the_server_asks_for_is_kept_even_above_the_cap);
   tcase_add_test(tests, test_retry__wait_beyond_the_deadline_becomes_half_of_what_is_left);
