@@ -7,22 +7,23 @@
  * the catalog bring neighbours.
  *
  *  1. Where the cache has no answer for the last row, none of the rows down to the next region that
- *     it knows has one. That stretch is cut off to be looked up, and what is below it goes on.
- *  2. A stretch has one lookup at a time, for its last row, of one try: rows that cannot be located
- *     now do not hold up the others. A lookup takes 2 kB, so there are few at once, and stretches
- *     that wait for one look into the cache again before.
+ *     it knows has one. That gap is cut off to be looked up, and what is below it goes on.
+ *  2. A gap has one lookup at a time, for its last row, of one try: rows that cannot be located now
+ *     do not hold up the others. A lookup takes 1.4 kB, so there are few at once, and gaps that
+ *     wait for one look into the cache again before.
  *  3. When it fails, that is the failure of all rows that it is known to hold for (`reach`: of the
  *     same offline region, the same hole, or of all where the catalog cannot be read): they sleep,
- *     and the rest of the stretch goes on. So a region of which ten thousand rows are asked for
+ *     and the rest of the gap goes on. So a region of which ten thousand rows are asked for
  *     costs one lookup a try, be it there or not.
- *  4. A stretch that seems to span many regions is cut in halves, to be looked up side by side, as
+ *  4. A gap that seems to span many regions is cut in halves, to be looked up side by side, as
  *     long as there are lookups to spare. The first tells how large regions are, so that a table of
  *     one costs one.
  *  5. With KEYROUTE_REFRESH only what was read since the batch began will do: be it by a lookup of
  *     its own, or met beside one.
  *  6. In one turn of the loop only so much is done; so many rows are placed ahead of the requests
  *     that they fill them, and no more.
- *  7. A hit, or a miss, is counted for a stretch, as for one call of keyroute_locate.
+ *  7. A hit is counted once for the rows of a region that are placed together, a miss once for a
+ *     lookup: as for one call of keyroute_locate each.
  *
  * Threads: the loop.
  */
@@ -137,7 +138,7 @@ static void place(struct kr_batch *batch, struct kr_run *run, struct keyroute_lo
     return;
   }
   if (held != run) {
-    run->stretch = held->to - held->from;
+    run->region_rows = held->to - held->from;
   }
   held->location = keyroute_location_ref(location);
   held->replica = kr_heal_replica(location, batch->replica);
@@ -301,12 +302,12 @@ static void miss(struct kr_batch *batch, struct kr_run *run)
  * a lookup. */
 static bool is_worth_two(const struct kr_batch *batch, const struct kr_run *run)
 {
-  return run->stretch > 0 && (run->to - run->from) / REGIONS_WORTH_TWO >= run->stretch &&
+  return run->region_rows > 0 && (run->to - run->from) / REGIONS_WORTH_TWO >= run->region_rows &&
          batch->lookup_count + 1 < LOOKUPS_MAX && batch->unlocated == NULL && batch->missed == NULL;
 }
 
 /* One step with a run. What is fresh is not to be seen in the gaps of the cache: where only that
- * will do, a stretch is all of the run. */
+ * will do, all of the run is one. */
 static void step(struct kr_batch *batch, struct kr_run *run)
 {
   if (!kr_run_trim(&batch->runs, run)) {

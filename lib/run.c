@@ -118,7 +118,7 @@ struct kr_run *kr_run_cut(const struct kr_runs *runs, struct kr_run *run, uint32
   if (upper == NULL) {
     return NULL;
   }
-  upper->stretch = run->stretch;
+  upper->region_rows = run->region_rows;
   upper->tries = run->tries;
   upper->sent = run->sent;
   upper->replica = run->replica;

@@ -10,7 +10,7 @@ struct kr_run {
   struct kr_run *prev, *next; /* the owner's: in one of its lists */
   uint32_t table;             /* which of the keys' tables */
   uint32_t from, to;
-  uint32_t stretch;                   /* rows that a region above it held; 0 = not known */
+  uint32_t region_rows;               /* that the region above it held; 0 = not known */
   uint16_t tries;                     /* that have failed */
   bool sent;                          /* some of its rows have been sent before */
   int replica;                        /* of the location */

@@ -872,7 +872,7 @@ START_TEST(test_batch__cache_only_reads_where_the_cache_says)
 }
 END_TEST
 
-START_TEST(test_batch__refresh_reads_the_catalog_once_a_stretch)
+START_TEST(test_batch__refresh_reads_the_catalog_once_a_region_at_most)
 {
   place_wide(30);
   add_generated("w", "x", 3000);
@@ -1333,7 +1333,7 @@ static void add_what_goes_wrong(TCase *tests)
   tcase_add_test(tests, test_batch__number_of_tries_is_kept_for_each);
   tcase_add_test(tests, test_batch__table_that_is_not_there_leaves_the_others_alone);
   tcase_add_test(tests, test_batch__cache_only_reads_where_the_cache_says);
-  tcase_add_test(tests, test_batch__refresh_reads_the_catalog_once_a_stretch);
+  tcase_add_test(tests, test_batch__refresh_reads_the_catalog_once_a_region_at_most);
 }
 
 static void add_how_it_is_asked(TCase *tests)
