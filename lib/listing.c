@@ -60,9 +60,9 @@ void kr_listing_clear(struct kr_listing *listing)
 /* The end of what has been shown without a gap; false = it has none. */
 static bool find_open(const struct kr_listing *listing, struct keyroute_bytes *key)
 {
-  *key =
-      listing->reach != NULL ? keyroute_location_end_key(listing->reach) : listing->question.start;
-  return listing->reach == NULL || key->len > 0;
+  *key = listing->furthest != NULL ? keyroute_location_end_key(listing->furthest)
+                                   : listing->question.start;
+  return listing->furthest == NULL || key->len > 0;
 }
 
 static bool is_behind(const struct kr_listing *listing, struct keyroute_bytes key)
@@ -160,12 +160,12 @@ static int add_overlap(struct kr_listing *listing, struct keyroute_location *loc
   if (span == NULL) {
     return KEYROUTE_E_NO_MEMORY;
   }
-  span->location = keyroute_location_ref(listing->reach);
+  span->location = keyroute_location_ref(listing->furthest);
   span->other = keyroute_location_ref(location);
   span->start = is_below ? listing->question.start : start;
-  span->end = lower_end(keyroute_location_end_key(listing->reach),
+  span->end = lower_end(keyroute_location_end_key(listing->furthest),
                         lower_end(keyroute_location_end_key(location), listing->question.end));
-  span->message = location->region_id == listing->reach->region_id
+  span->message = location->region_id == listing->furthest->region_id
                       ? "two regions cover it and neither is newer"
                       : "two regions cover it, of which the newer one answers";
   return 0;
@@ -262,20 +262,20 @@ static int add_seam(struct kr_listing *listing, struct keyroute_location *locati
   if (has_open && kr_bytes_compare(start, open) > 0) {
     return add_hole(listing, open, start);
   }
-  if (listing->reach != NULL && (!has_open || kr_bytes_compare(start, open) < 0)) {
+  if (listing->furthest != NULL && (!has_open || kr_bytes_compare(start, open) < 0)) {
     return add_overlap(listing, location);
   }
   return 0;
 }
 
-static void reach_out(struct kr_listing *listing, struct keyroute_location *location)
+static void extend(struct kr_listing *listing, struct keyroute_location *location)
 {
   struct keyroute_bytes end = keyroute_location_end_key(location);
   struct keyroute_bytes open;
 
-  if (listing->reach == NULL ||
+  if (listing->furthest == NULL ||
       (find_open(listing, &open) && (end.len == 0 || kr_bytes_compare(end, open) > 0))) {
-    listing->reach = location;
+    listing->furthest = location;
   }
 }
 
@@ -298,7 +298,7 @@ static int add_region(struct kr_listing *listing, const struct kr_catalog_row *r
   }
   error = add_entry(listing, row);
   if (error == 0) {
-    reach_out(listing, row->location);
+    extend(listing, row->location);
   }
   return error;
 }

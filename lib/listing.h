@@ -4,7 +4,7 @@
 #include "lib/buf.h"
 #include "lib/catalog.h"
 
-/* What the rows of a catalog, in their order, say about a span of keys. Loop thread. */
+/* What the rows of a catalog, in their order, say about a span of keys. One thread at a time. */
 
 /* One part of the key space; as struct keyroute_span. Keys are views into locations, into what the
  * listing was asked, or into what it owns. */
@@ -36,7 +36,8 @@ struct kr_listing {
   struct kr_buf next;
 
   /* Its own. */
-  struct keyroute_location *reach; /* of the regions shown, the one that ends last; in the spans */
+  struct keyroute_location *furthest; /* of the regions shown, the one that ends last: borrowed from
+                                       * the spans; NULL = none is shown */
 };
 
 void kr_listing_init(struct kr_listing *listing, struct kr_mem *mem,
