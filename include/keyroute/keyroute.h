@@ -218,8 +218,8 @@ KEYROUTE_EXTERN void keyroute_options_set_log(struct keyroute_options *options,
  *  library, under no lock of it, never after keyroute_close has returned; it must be quick. */
 typedef void (*keyroute_post_cb)(void *payload, void (*run)(void *arg), void *arg);
 
-/** Have the callbacks of keyroute_locate_async run where the application wants them instead of on
- *  the connection's own thread: on the thread that calls run(arg), which runs all that wait, in the
+/** Have the callbacks of asynchronous calls run where the application wants them instead of on the
+ *  connection's own thread: on the thread that calls run(arg), which runs all that wait, in the
  *  order in which answers came. On whatever threads that is done, a connection's callbacks run one
  *  at a time, and none inside another. They may make blocking calls, which need no run(arg).
  *  Excludes keyroute_options_set_drain. Set it before keyroute_open.
@@ -228,7 +228,7 @@ typedef void (*keyroute_post_cb)(void *payload, void (*run)(void *arg), void *ar
 KEYROUTE_EXTERN void keyroute_options_set_post(struct keyroute_options *options,
                                                keyroute_post_cb post, void *payload);
 
-/** Have the callbacks of keyroute_locate_async wait for keyroute_drain instead of running on the
+/** Have the callbacks of asynchronous calls wait for keyroute_drain instead of running on the
  *  connection's own thread. Excludes keyroute_options_set_post. Set it before keyroute_open.
  *  drain  default false */
 KEYROUTE_EXTERN void keyroute_options_set_drain(struct keyroute_options *options, bool drain);
@@ -751,8 +751,8 @@ KEYROUTE_EXTERN int keyroute_get_async(uint64_t *request, struct keyroute_connec
  *  detail its message tells of the first row that failed, also when 0 is returned
  *  Errors: INVALID_ARGUMENT (detail names the row), OVERLOADED with keyroute.max.pending calls
  *  under way, CANCELLED, CLOSED, NO_MEMORY. All others are those of a row, as of keyroute_get.
- *  Memory: that of the result, some 50 bytes a row while it is read, and a bounded number of
- *  answers on their way.
+ *  Memory: that of the result (32 bytes a row, and the cells), 5 bytes a row while it is read
+ *  (asynchronous: 29 and the row itself), and a bounded number of answers on their way.
  *  Threads, blocks: as keyroute_get.  Source: HBase Client.proto, ClientService.Multi */
 KEYROUTE_EXTERN int keyroute_get_many(struct keyroute_result **out,
                                       struct keyroute_connection *conn,
@@ -770,7 +770,8 @@ KEYROUTE_EXTERN int keyroute_get_many_async(uint64_t *request, struct keyroute_c
 
 /* ---- Grouping -------------------------------------------------------------------------------- */
 
-/** Rows by server and region. Immutable; any thread may look at it. */
+/** Rows by server and region. Immutable; any thread may look at it; it may outlive its
+ *  connection. */
 struct keyroute_groups;
 
 /** One server of a grouping. Set size before the call. Grows at the end. */
@@ -796,8 +797,10 @@ struct keyroute_region_group {
 /** Group rows by the server and region that hold them, for applications that send requests with a
  *  client of their own; report what goes wrong there with keyroute_report.
  *  out   free it with keyroute_groups_free; untouched on error
- *  keys, count, detail, errors, threads, blocks: as keyroute_get_many
- *  call  with a replica other than 0, by that replica's servers */
+ *  keys  any rows: an empty one is in the first region
+ *  call  NULL = defaults; with a replica other than 0, by that replica's servers
+ *  Count, detail, errors, threads, blocks: as keyroute_get_many; the errors of a row are those of
+ *  keyroute_locate.  Source: HBase AsyncBatchRpcRetryingCaller.groupAndSend */
 KEYROUTE_EXTERN int keyroute_group(struct keyroute_groups **out, struct keyroute_connection *conn,
                                    const struct keyroute_key *keys, size_t count,
                                    const struct keyroute_call *call,
@@ -831,8 +834,8 @@ KEYROUTE_EXTERN int keyroute_groups_server(const struct keyroute_groups *groups,
 KEYROUTE_EXTERN int keyroute_groups_region(const struct keyroute_groups *groups, size_t index,
                                            struct keyroute_region_group *region);
 
-/** Why the row of keys[index] is in no group, 0 if it is in one; and one line about it, borrowed
- *  from the grouping. */
+/** Why the row of keys[index] is in no group, 0 if it is in one, INVALID_ARGUMENT for an index that
+ *  is none; and one line about it, borrowed from the grouping, "" if it is in one. */
 KEYROUTE_EXTERN int keyroute_groups_error(const struct keyroute_groups *groups, size_t index);
 KEYROUTE_EXTERN const char *keyroute_groups_message(const struct keyroute_groups *groups,
                                                     size_t index);
@@ -851,15 +854,17 @@ enum keyroute_span_kind {
 struct keyroute_span {
   size_t size;
   enum keyroute_span_kind kind;
-  struct keyroute_bytes start, end; /* of a region: all of it; CORRUPT: both the key where it would
-                                       * start; else cut to what was asked about; borrowed */
+  /* Borrowed. REGION: all of it; CORRUPT: both are the key where it would start; else cut to what
+   * was asked about. */
+  struct keyroute_bytes start, end;
   struct keyroute_location *location; /* REGION; OVERLAP: the one that starts first; else NULL */
   struct keyroute_location *other;    /* OVERLAP: the one that starts inside it; else NULL */
   bool offline;                       /* REGION: it is marked as offline */
   const char *message;                /* one line; "" for a region that is whole and placed */
 };
 
-/** Some regions of a table, in order. Immutable; any thread may look at it. */
+/** Some regions of a table, in order. Immutable; any thread may look at it; it may outlive its
+ *  connection. */
 struct keyroute_page;
 
 /** List the regions that cover the rows from start to end, in order, as the catalog has them now;
@@ -914,7 +919,7 @@ KEYROUTE_EXTERN bool keyroute_page_next(const struct keyroute_page *page,
  *  ExecService and so on. Grows at the end. */
 struct keyroute_method {
   size_t size;                 /* sizeof(struct keyroute_method) */
-  const char *name;            /* of ClientService, "Mutate" */
+  const char *name;            /* of ClientService, "Mutate"; at most 100 bytes */
   struct keyroute_bytes param; /* the encoded message but for its field 1, which each try writes */
   struct keyroute_bytes cells; /* a cell block of KeyValueCodec, to be sent behind it */
   bool idempotent;             /* may be applied more than once */
@@ -925,16 +930,20 @@ struct keyroute_method {
     sizeof(struct keyroute_method), NULL, {NULL, 0}, {NULL, 0}, false                              \
   }
 
-/** The answer to such a request. Immutable; any thread may look at it. */
+/** The answer to such a request. Immutable; any thread may look at it; it may outlive its
+ *  connection. */
 struct keyroute_reply;
 
 /** Send a request to the region that holds a row, and bring its answer.
  *  A request that is not idempotent is sent again only as long as it cannot have been applied:
  *  after an exception that a server throws before it does anything, or when it was not sent. Else
  *  the error is final, and the detail's maybe_applied is set.
- *  out    free it with keyroute_reply_free; untouched on error
- *  row    whose region is meant
- *  Errors: as keyroute_get; INVALID_ARGUMENT also for a param that is no message, or has a field 1.
+ *  out     free it with keyroute_reply_free; untouched on error
+ *  row     whose region is meant; empty = the first one
+ *  method  what to send; copied by the asynchronous call
+ *  Table, call, detail: as keyroute_get.
+ *  Errors: as keyroute_get; INVALID_ARGUMENT also for a method without a name, and for a param that
+ *  is no message or has a field 1.
  *  Threads, blocks: as keyroute_get.  Source: HBase Client.proto, service ClientService */
 KEYROUTE_EXTERN int keyroute_call(struct keyroute_reply **out, struct keyroute_connection *conn,
                                   const char *table, struct keyroute_bytes row,
