@@ -20,9 +20,9 @@
  *     those that wait for their turn, and comes a little later: so whoever was asked is told of.
  *  6. What a function from outside sets off goes on when the outermost one leaves (as in the
  *     locator): whoever is called finds everything consistent, and the stack stays flat.
- *  7. It takes 5 bytes a row (4 for the order, 1 for `done`), 40 more in the result, and 24 and the
+ *  7. It takes 5 bytes a row (4 for the order, 1 for `done`), 32 more in the result, and 24 and the
  *     row's own where keys are copied; 64 bytes a run, of which there are few more than regions;
- *     2 kB a lookup, 8 of them at most; and the answers on their way (batch_send.c).
+ *     1.4 kB a lookup, 8 of them at most; and the answers on their way (batch_send.c).
  *
  * Out of memory, the call ends; what of rows had come is gone with it.
  *

@@ -3,7 +3,7 @@
  *
  *  1. Cells are where the transport put them: in blocks of memory, one for each answer of a server,
  *     which the result keeps. Nothing is copied once more.
- *  2. A row takes 40 bytes. Rows that failed for one reason share its text.
+ *  2. A row takes 32 bytes. Rows that failed for one reason share its text.
  *  3. A row is set or failed once. When the result is given out it does not change any more, so any
  *     thread may read it; its memory is the connection's allocator's, which it counts.
  */
