@@ -11,9 +11,9 @@
 
 /* A catalog row, believed or not. */
 struct kr_catalog_row {
-  struct keyroute_bytes key;       /* a view into the reply */
-  struct keyroute_bytes start_key; /* where the key has the region start, whatever the rest of the
-                                       * row says; a view; data NULL = the key does not tell */
+  /* Views into the reply: the key, and where it has the region start, whatever the rest of the row
+   * says; data NULL = the key does not tell. */
+  struct keyroute_bytes key, start_key;
   struct keyroute_location *location; /* counted; NULL = it cannot be believed, see failure */
   bool offline;
   bool split; /* a parent whose daughters have taken over */

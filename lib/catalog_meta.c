@@ -370,7 +370,6 @@ static int parse_row(struct kr_catalog_row *out, struct kr_mem *mem, struct kr_s
 {
   struct kr_region_name name;
   struct kr_region_info *info = NULL;
-
   struct key_parts parts = split_key(row->key);
 
   memset(out, 0, sizeof(*out));

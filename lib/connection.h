@@ -15,8 +15,8 @@ struct kr_worker;
 struct keyroute_connection {
   struct kr_mem *mem;
   struct kr_settings *settings;
-  struct kr_retry_policy retry;
-  const struct kr_catalog *catalog;
+  struct kr_retry_policy retry;     /* of lookups and hops */
+  const struct kr_catalog *catalog; /* static */
   struct kr_stats *stats;
   struct kr_cache *cache;
   struct kr_loop *loop;

@@ -14,8 +14,8 @@
  *     which is of use to multi-requests only.
  *  4. The parts of a reply must fill its frame exactly. A reply with an exception has no result;
  *     what stands behind its header is not looked at.
- *  5. Lengths are Java's ints: zero and negative ones are refused. What is
- *     too long is rpc.c's to say.
+ *  5. Lengths are Java's ints: zero and negative ones are refused. What is too long is rpc.c's to
+ *     say.
  *
  * Threads: any; the machine that uses it (rpc.c) runs on the loop.
  * Source: RPC.proto, HBase ipc.RpcConnection, ipc.IPCUtil, ipc.ServerRpcConnection

@@ -36,8 +36,7 @@ struct kr_listing {
   struct kr_buf next;
 
   /* Its own. */
-  struct keyroute_location *furthest; /* of the regions shown, the one that ends last: borrowed from
-                                       * the spans; NULL = none is shown */
+  struct keyroute_location *furthest; /* of those shown, the one that ends last; NULL = none is */
 };
 
 void kr_listing_init(struct kr_listing *listing, struct kr_mem *mem,

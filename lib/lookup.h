@@ -34,9 +34,11 @@ struct kr_lookup {
   int64_t began_us;             /* on kr_clock_us */
   int64_t deadline_us;          /* on kr_clock_us */
   struct keyroute_trace *trace; /* the owner's; NULL = none */
-  struct kr_buf *reach;        /* the owner's, NULL = none: gets the lowest row from which on, up to
-                                 * this lookup's own, all would fail as it did; empty = all below */
-  struct kr_flight *flight_of; /* the flight that it is made for; NULL = an application's */
+  struct kr_flight *flight_of;  /* the flight that it is made for; NULL = an application's */
+
+  /* The owner's, NULL = none: gets the lowest row from which on, up to this lookup's own, all would
+   * fail as it did; empty = all below. */
+  struct kr_buf *reach;
 
   /* Runs once, on the loop. The lookup is the owner's again, and may be gone when it returns. */
   void (*done)(struct kr_lookup *lookup);

@@ -34,9 +34,9 @@
  *  9. While frames are being taken from a connection's buffer (`reading`) it is not freed.
  *
  * A request is found by its number in a hash, which also keeps the order in which they were made,
- * and a connection by its server in another. Lists were as good for scans, which are few, answered
- * nearly in order, and go to the few servers that hold a catalog. With gets 10 000 of them answered
- * in reverse took a list 270 ms, and one to each of a thousand servers 3 us more than now.
+ * and a connection by its server in another. Lists would do for scans, which are few, answered
+ * nearly in order, and go to the few servers that hold a catalog. But 10 000 gets that are answered
+ * in reverse cost a list 270 ms, and each get, where there are a thousand servers, 3 us.
  *
  * Two codecs share this machine: protobuf RPC, and later 0.94's Writable RPC. SASL will be a state
  * between `opened` and the hello.
