@@ -383,6 +383,15 @@ int kr_call_check_table(struct keyroute_bytes *name, const char *table,
   return 0;
 }
 
+int kr_call_check_bytes(struct keyroute_bytes bytes, const char *what,
+                        struct keyroute_detail *detail)
+{
+  if (bytes.data != NULL || bytes.len == 0) {
+    return 0;
+  }
+  return kr_detail_fail(detail, KEYROUTE_E_INVALID_ARGUMENT, "%s has a length but no data", what);
+}
+
 void kr_detail_take(struct keyroute_detail *to, struct keyroute_detail *from)
 {
   size_t size = to != NULL ? to->size : 0;

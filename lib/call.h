@@ -68,6 +68,11 @@ int kr_call_terms(struct kr_terms *out, const struct keyroute_connection *conn,
 int kr_call_check_table(struct keyroute_bytes *name, const char *table,
                         struct keyroute_detail *detail);
 
+/* Check bytes as applications give them: is there data where there is a length? what  "the row".
+ * As kr_call_check_table. */
+int kr_call_check_bytes(struct keyroute_bytes bytes, const char *what,
+                        struct keyroute_detail *detail);
+
 /* Make a new call, `size` bytes of zeros but for its first field. NULL = out of memory. It is freed
  * with its kind's free as long as it has not been started. */
 struct kr_call *kr_call_new(size_t size, struct keyroute_connection *conn,

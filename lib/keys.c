@@ -46,16 +46,6 @@ static int blame(struct keyroute_detail *detail, const struct keyroute_key *key,
                         kr_bytes_print(row, sizeof(row), bytes), why->message);
 }
 
-static int check_row(struct keyroute_bytes row, bool reads, struct keyroute_detail *detail)
-{
-  if (reads) {
-    return kr_read_check_row(row, detail);
-  }
-  return row.data == NULL && row.len > 0
-             ? kr_fail_invalid(detail, "the row has a length but no data")
-             : 0;
-}
-
 /* ---- Tables --------------------------------------------------------------------------------- */
 
 /* A table's name while the keys are counted. */
@@ -138,7 +128,8 @@ static int check_keys(const struct kr_keys *keys, bool reads, struct names *name
     int error = name_table(names, key->table, &why);
 
     if (error == 0) {
-      error = check_row(key->row, reads, &why);
+      error = reads ? kr_read_check_row(key->row, &why)
+                    : kr_call_check_bytes(key->row, "the row", &why);
     }
     if (error != 0) {
       return error == KEYROUTE_E_NO_MEMORY ? kr_fail_no_memory(detail)

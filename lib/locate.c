@@ -60,11 +60,11 @@ static int ask(struct question *question, struct keyroute_connection *conn,
   struct kr_terms terms;
   int error = kr_call_terms(&terms, conn, given, known, detail);
 
+  if (error == 0) {
+    error = kr_call_check_bytes(row, "the row", detail);
+  }
   if (error != 0) {
     return error;
-  }
-  if (row.data == NULL && row.len > 0) {
-    return kr_fail_invalid(detail, "the row has a length but no data");
   }
   question->longer = NULL;
   question->request = (struct kr_locate_request){

@@ -211,8 +211,10 @@ static int check_param(struct keyroute_bytes param, struct keyroute_detail *deta
 {
   struct kr_reader reader = kr_reader(param);
 
-  if (param.data == NULL && param.len > 0) {
-    return kr_fail_invalid(detail, "the param has a length but no data");
+  int error = kr_call_check_bytes(param, "the param", detail);
+
+  if (error != 0) {
+    return error;
   }
   while (kr_reader_left(&reader) > 0) {
     uint64_t number = skip_field(&reader);
@@ -240,11 +242,10 @@ static int check_method(struct keyroute_method *out, const struct keyroute_metho
       strnlen(method.name, METHOD_NAME_MAX + 1) > METHOD_NAME_MAX) {
     return kr_fail_invalid(detail, "the method has no name, or a too long one");
   }
-  if (method.cells.data == NULL && method.cells.len > 0) {
-    return kr_fail_invalid(detail, "the cells have a length but no data");
-  }
+  int error = kr_call_check_bytes(method.cells, "the block of cells", detail);
+
   *out = method;
-  return check_param(method.param, detail);
+  return error != 0 ? error : check_param(method.param, detail);
 }
 
 /* ---- In the caller's thread ---- */
@@ -262,8 +263,8 @@ static int check(struct request *out, const struct keyroute_connection *conn, co
 {
   int error = kr_call_check_table(&out->table, table, detail);
 
-  if (error == 0 && row.data == NULL && row.len > 0) {
-    error = kr_fail_invalid(detail, "the row has a length but no data");
+  if (error == 0) {
+    error = kr_call_check_bytes(row, "the row", detail);
   }
   if (error == 0) {
     error = check_method(&out->method, method, detail);

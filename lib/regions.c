@@ -95,8 +95,13 @@ struct request {
 static int check_span(struct request *out, struct keyroute_bytes start, struct keyroute_bytes end,
                       size_t limit, struct keyroute_detail *detail)
 {
-  if ((start.data == NULL && start.len > 0) || (end.data == NULL && end.len > 0)) {
-    return kr_fail_invalid(detail, "a key has a length but no data");
+  int error = kr_call_check_bytes(start, "the start", detail);
+
+  if (error == 0) {
+    error = kr_call_check_bytes(end, "the end", detail);
+  }
+  if (error != 0) {
+    return error;
   }
   if (end.len > 0 && kr_bytes_compare(start, end) >= 0) {
     return kr_fail_invalid(detail, "the start is not below the end");
