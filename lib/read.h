@@ -68,12 +68,4 @@ struct kr_got {
   size_t len; /* bytes that the answer took on the wire */
 };
 
-/* A request of any method whose first field is the RegionSpecifier. */
-struct kr_method {
-  const char *name;
-  struct keyroute_bytes region; /* region name */
-  struct keyroute_bytes param;  /* encoded, without field 1 */
-  struct keyroute_bytes cells;  /* cell block, may be empty */
-};
-
 #endif

@@ -9,6 +9,14 @@
 struct kr_transport;
 struct kr_request; /* one under way */
 
+/* A request of any method whose first field is the RegionSpecifier. */
+struct kr_method {
+  const char *name;
+  struct keyroute_bytes region; /* region name */
+  struct keyroute_bytes param;  /* encoded, without field 1 */
+  struct keyroute_bytes cells;  /* cell block, may be empty */
+};
+
 /* The reply, or why there is none: failure->code is 0 and rows are valid, or rows is empty. Never
  * called inside the starting call. request is gone when this returns. */
 typedef void (*kr_scan_cb)(void *arg, const struct kr_failure *failure, const struct kr_rows *rows);
