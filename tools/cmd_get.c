@@ -43,11 +43,7 @@ static int ask(struct turn *turn)
 static int ask_many(struct turn *turn)
 {
   const struct line *line = turn->order->line;
-  struct keyroute_key *keys = cli_alloc(turn->row_count * sizeof(*keys));
-
-  for (size_t i = 0; i < turn->row_count; i++) {
-    keys[i] = (struct keyroute_key){line->table, row_bytes(&turn->rows[i])};
-  }
+  struct keyroute_key *keys = order_keys(turn);
   int error = keyroute_get_many_async(NULL, turn->order->conn, keys, turn->row_count, &line->read,
                                       &line->call, answer, turn);
   free(keys);

@@ -31,11 +31,7 @@ static void answer(void *payload, int error, struct keyroute_groups *groups,
 static int ask(struct turn *turn)
 {
   const struct line *line = turn->order->line;
-  struct keyroute_key *keys = cli_alloc(turn->row_count * sizeof(*keys));
-
-  for (size_t i = 0; i < turn->row_count; i++) {
-    keys[i] = (struct keyroute_key){line->table, row_bytes(&turn->rows[i])};
-  }
+  struct keyroute_key *keys = order_keys(turn);
   int error = keyroute_group_async(NULL, turn->order->conn, keys, turn->row_count, &line->call,
                                    answer, turn);
   free(keys);

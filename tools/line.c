@@ -307,7 +307,8 @@ static int read_keys(struct line *line)
   if (status == -1) {
     status = read_key(line, &line->end, "--end", line->end_text);
   }
-  if (status == -1 && line->end.len > 0 && row_compare(&line->start, &line->end) >= 0) {
+  if (status == -1 && line->end.len > 0 &&
+      row_compare(row_bytes(&line->start), row_bytes(&line->end)) >= 0) {
     status = fail_usage(line, "--start", " is not below --end");
   }
   return status;

@@ -53,6 +53,16 @@ void order_answer(struct turn *turn, int error, const struct keyroute_detail *de
   pthread_mutex_unlock(&ring->lock);
 }
 
+struct keyroute_key *order_keys(const struct turn *turn)
+{
+  struct keyroute_key *keys = cli_alloc(turn->row_count * sizeof(*keys));
+
+  for (size_t i = 0; i < turn->row_count; i++) {
+    keys[i] = (struct keyroute_key){turn->order->line->table, row_bytes(&turn->rows[i])};
+  }
+  return keys;
+}
+
 /* An answer without a call: the row cannot be read, or the call not be made. */
 static void answer_without(struct turn *turn, int error, const char *message)
 {

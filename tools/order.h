@@ -64,6 +64,9 @@ int order_run(const struct order_work *work, struct line *line, void *payload,
 /* The call is answered. In the library's callback, once all else of the turn is set. */
 void order_answer(struct turn *turn, int error, const struct keyroute_detail *detail);
 
+/* The rows of a turn as keys of the library: free() them. */
+struct keyroute_key *order_keys(const struct turn *turn);
+
 /* One row of a turn is taken: how it ended, and, if it failed, one line about it. What is on stdout
  * by then is flushed before anything is said on stderr. */
 void order_count(struct order *order, const struct row *row, int error, const char *message);

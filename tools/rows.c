@@ -192,12 +192,12 @@ struct row row_parse(const char *text, struct row_rules rules)
   return row;
 }
 
-int row_compare(const struct row *a, const struct row *b)
+int row_compare(struct keyroute_bytes a, struct keyroute_bytes b)
 {
-  size_t len = a->len < b->len ? a->len : b->len;
-  int order = len > 0 ? memcmp(a->data, b->data, len) : 0;
+  size_t len = a.len < b.len ? a.len : b.len;
+  int order = len > 0 ? memcmp(a.data, b.data, len) : 0;
 
-  return order != 0 ? order : (a->len > b->len) - (a->len < b->len);
+  return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
 }
 
 /* ---- Files ---------------------------------------------------------------------------------- */

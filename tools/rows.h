@@ -25,7 +25,7 @@ struct row {
 struct row row_parse(const char *text, struct row_rules rules);
 
 /* Which comes first? As memcmp. */
-int row_compare(const struct row *a, const struct row *b);
+int row_compare(struct keyroute_bytes a, struct keyroute_bytes b);
 
 struct keyroute_bytes row_bytes(const struct row *row);
 

@@ -13,14 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int compare_bytes(struct keyroute_bytes a, struct keyroute_bytes b)
-{
-  size_t len = a.len < b.len ? a.len : b.len;
-  int order = len > 0 ? memcmp(a.data, b.data, len) : 0;
-
-  return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
-}
-
 static int compare_numbers(int64_t a, int64_t b)
 {
   return (a > b) - (a < b);
@@ -49,12 +41,12 @@ static int compare_regions(const void *left, const void *right)
   int order = compare_servers(a, b);
 
   if (order == 0) {
-    order = compare_bytes(keyroute_location_start_key(a->location),
-                          keyroute_location_start_key(b->location));
+    order = row_compare(keyroute_location_start_key(a->location),
+                        keyroute_location_start_key(b->location));
   }
   if (order == 0) {
-    order = compare_bytes(keyroute_location_end_key(a->location),
-                          keyroute_location_end_key(b->location));
+    order =
+        row_compare(keyroute_location_end_key(a->location), keyroute_location_end_key(b->location));
   }
   if (order == 0) {
     order = compare_numbers(keyroute_location_region_id(a->location),
@@ -70,7 +62,7 @@ static int compare_places(const void *left, const void *right)
 
 static int compare_rows(const void *left, const void *right)
 {
-  return row_compare(left, right);
+  return row_compare(row_bytes(left), row_bytes(right));
 }
 
 static void add_region(struct tally *tally, struct tally_region *region)
