@@ -160,13 +160,6 @@ static void describe_failed(const struct kr_batch *batch)
            keyroute_result_message(result, first));
 }
 
-static const char *words_of(int code)
-{
-  return code == KEYROUTE_E_CLOSED      ? "the connection is being closed"
-         : code == KEYROUTE_E_CANCELLED ? "the call was cancelled"
-                                        : "out of memory";
-}
-
 static void stop_timers(struct kr_batch *batch)
 {
   kr_timer_stop(batch->alarm);
@@ -182,7 +175,7 @@ static void finish(struct kr_batch *batch)
   batch->ended = true;
   stop_timers(batch);
   if (batch->code != 0) {
-    kr_detail_fail(detail, batch->code, "%s", words_of(batch->code));
+    kr_detail_fail(detail, batch->code, "%s", kr_early_end(batch->code));
   } else if (batch->result->failed > 0) {
     detail->deadline = kr_batch_remaining_ms(batch) <= 0;
     describe_failed(batch);

@@ -97,6 +97,13 @@ int kr_detail_fail(struct keyroute_detail *detail, int code, const char *format,
   return code;
 }
 
+const char *kr_early_end(int code)
+{
+  return code == KEYROUTE_E_CLOSED      ? "the connection is being closed"
+         : code == KEYROUTE_E_CANCELLED ? "the call was cancelled"
+                                        : "out of memory";
+}
+
 void kr_fail_name_server(struct kr_failure *failure, const char *server)
 {
   char *message = failure->message;

@@ -27,6 +27,9 @@ void kr_fail(struct kr_failure *failure, int code, const char *format, ...)
 int kr_detail_fail(struct keyroute_detail *detail, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* One line for what ends a call early and has no more to say: CANCELLED, CLOSED, NO_MEMORY. */
+const char *kr_early_end(int code);
+
 /* Say which server failed: in failure->server, and in front of the message. */
 void kr_fail_name_server(struct kr_failure *failure, const char *server);
 

@@ -44,9 +44,9 @@ static void finish(struct kr_hop *hop)
   hop->ops->done(hop);
 }
 
-static void finish_with(struct kr_hop *hop, int code, const char *message)
+static void finish_with(struct kr_hop *hop, int code)
 {
-  kr_fail(&hop->failure, code, "%s", message);
+  kr_fail(&hop->failure, code, "%s", kr_early_end(code));
   finish(hop);
 }
 
@@ -81,10 +81,7 @@ static void send(struct kr_hop *hop)
   hop->request = hop->ops->send(hop, server->host, server->port,
                                 kr_heal_try_ms(conn, hop->call->began_us, hop->call->deadline_us));
   if (hop->request == NULL) {
-    bool closed = kr_connection_closed(conn);
-
-    finish_with(hop, closed ? KEYROUTE_E_CLOSED : KEYROUTE_E_NO_MEMORY,
-                closed ? "the connection is being closed" : "out of memory");
+    finish_with(hop, kr_connection_closed(conn) ? KEYROUTE_E_CLOSED : KEYROUTE_E_NO_MEMORY);
     return;
   }
   count_request(hop);
@@ -137,7 +134,7 @@ static void wait_for(struct kr_hop *hop, int64_t wait_ms)
                "%lld ms", (long long)wait_ms);
   hop->timer = kr_timer_start(conn->loop, wait_ms, waited, hop);
   if (hop->timer == NULL) {
-    finish_with(hop, KEYROUTE_E_NO_MEMORY, "out of memory");
+    finish_with(hop, KEYROUTE_E_NO_MEMORY);
   }
 }
 
@@ -246,8 +243,7 @@ void kr_hop_stop(struct kr_hop *hop, int code)
 {
   struct kr_transport *transport = hop->call->conn->transport;
 
-  kr_fail(&hop->failure, code, "%s",
-          code == KEYROUTE_E_CLOSED ? "the connection is being closed" : "the call was cancelled");
+  kr_fail(&hop->failure, code, "%s", kr_early_end(code));
   hop->stopped = true;
   if (hop->looking) {
     /* CLOSED comes from the locator, which ends all lookups: were one taken out alone, the next in

@@ -413,7 +413,7 @@ void kr_locator_cancel(struct kr_locator *locator, struct kr_lookup *lookup)
     return;
   }
   kr_locator_enter(locator);
-  kr_lookup_end_with(lookup, KEYROUTE_E_CANCELLED, "the call was cancelled");
+  kr_lookup_end_early(lookup, KEYROUTE_E_CANCELLED);
   kr_locator_leave(locator);
 }
 

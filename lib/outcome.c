@@ -67,20 +67,20 @@ void kr_lookup_failed(struct kr_lookup *lookup, const struct kr_failure *failure
   kr_lookup_end(lookup);
 }
 
-void kr_lookup_end_with(struct kr_lookup *lookup, int code, const char *message)
+void kr_lookup_end_early(struct kr_lookup *lookup, int code)
 {
-  kr_fail(&lookup->failure, code, "%s", message);
+  kr_fail(&lookup->failure, code, "%s", kr_early_end(code));
   kr_lookup_end(lookup);
 }
 
 void kr_lookup_no_memory(struct kr_lookup *lookup)
 {
-  kr_lookup_end_with(lookup, KEYROUTE_E_NO_MEMORY, "out of memory");
+  kr_lookup_end_early(lookup, KEYROUTE_E_NO_MEMORY);
 }
 
 void kr_lookup_closed(struct kr_lookup *lookup)
 {
-  kr_lookup_end_with(lookup, KEYROUTE_E_CLOSED, "the connection is closed");
+  kr_lookup_end_early(lookup, KEYROUTE_E_CLOSED);
 }
 
 /* Say behind a failure how long it was fought with. */

@@ -10,7 +10,7 @@
 void kr_lookup_found(struct kr_lookup *lookup, const struct keyroute_location *location,
                      enum keyroute_source source);
 void kr_lookup_failed(struct kr_lookup *lookup, const struct kr_failure *failure);
-void kr_lookup_end_with(struct kr_lookup *lookup, int code, const char *message);
+void kr_lookup_end_early(struct kr_lookup *lookup, int code);
 void kr_lookup_no_memory(struct kr_lookup *lookup);
 void kr_lookup_closed(struct kr_lookup *lookup);
 void kr_lookup_late(struct kr_lookup *lookup); /* its deadline has passed */
