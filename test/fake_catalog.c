@@ -218,11 +218,6 @@ void fake_catalog_free(struct fake_catalog *catalog)
   free(catalog);
 }
 
-size_t fake_catalog_row_count(const struct fake_catalog *catalog)
-{
-  return catalog->count;
-}
-
 static void remove_row(struct fake_catalog *catalog, size_t index)
 {
   clear_row(&catalog->rows[index]);

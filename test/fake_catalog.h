@@ -79,6 +79,4 @@ struct fake_scan {
 size_t fake_catalog_scan(struct fake_catalog *catalog, const struct fake_scan *scan,
                          const struct fake_row **rows, bool *more);
 
-size_t fake_catalog_row_count(const struct fake_catalog *catalog);
-
 #endif

@@ -227,27 +227,29 @@ static void turn_round(const struct fake_row **rows, size_t count)
   }
 }
 
+/* How many rows are found, where so many were asked for. */
+static size_t spoilt_limit(const struct fake_fault *fault, size_t limit)
+{
+  switch (fault->what) {
+  case FAKE_NO_LIMIT:
+    return limit + 3;
+  case FAKE_EARLY_STOP:
+  case FAKE_HEARTBEAT:
+  case FAKE_SILENT_STOP:
+    return fault->rows < limit ? fault->rows : limit;
+  default:
+    return limit;
+  }
+}
+
 /* Find a scan's rows and write the answer down. */
 static struct fake_out answer_scan(struct fake_server *server, const struct fake_request *asked,
                                    const struct fake_fault *fault)
 {
   const Kr__Pb__ScanRequest *request = asked->message;
   const Kr__Pb__Scan *from = request->scan;
-  size_t limit = request->number_of_rows;
+  size_t limit = spoilt_limit(fault, request->number_of_rows);
   struct found found = {.family = server->seen.family, .spoil = fault->what};
-
-  switch (fault->what) {
-  case FAKE_NO_LIMIT:
-    limit = limit + 3;
-    break;
-  case FAKE_EARLY_STOP:
-  case FAKE_HEARTBEAT:
-  case FAKE_SILENT_STOP:
-    limit = fault->rows < limit ? fault->rows : limit;
-    break;
-  default:
-    break;
-  }
   struct fake_scan scan = {
       .start = {from->start_row.data, from->start_row.len},
       .stop = {from->stop_row.data, from->stop_row.len},

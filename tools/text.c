@@ -73,7 +73,7 @@ char *text_phrase(struct keyroute_bytes bytes, bool hex)
   return guarded(bytes, hex, false);
 }
 
-char *text_host_port(const char *host, int port)
+static char *host_port(const char *host, int port)
 {
   char *shown = escaped(keyroute_string(host));
   size_t size = strlen(shown) + 16;
@@ -89,7 +89,7 @@ char *text_server(const struct keyroute_location *location, int replica)
 {
   const char *host = keyroute_location_host(location, replica);
 
-  return host != NULL ? text_host_port(host, keyroute_location_port(location, replica)) : NULL;
+  return host != NULL ? host_port(host, keyroute_location_port(location, replica)) : NULL;
 }
 
 typedef size_t name_writer(const struct keyroute_location *location, int replica, void *out,

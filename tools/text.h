@@ -17,9 +17,6 @@ char *text_phrase(struct keyroute_bytes bytes, bool hex);
 /* "host:port", an IPv6 address in brackets; NULL if the replica is on no server. */
 char *text_server(const struct keyroute_location *location, int replica);
 
-/* The same for a host that is at hand. */
-char *text_host_port(const char *host, int port);
-
 /* A replica's region name, and its encoded name, "" if there is none. */
 char *text_region_name(const struct keyroute_location *location, int replica);
 char *text_encoded_name(const struct keyroute_location *location, int replica);
