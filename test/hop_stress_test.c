@@ -19,6 +19,7 @@
  */
 #include "test/fake_cluster.h"
 #include "test/run_suite.h"
+#include "test/stress.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -37,6 +38,7 @@ enum {
   REPLICAS = 3,
   MANY = 40, /* rows of one call at most */
   BURST = 60,
+  ROUND_MS = 600,
   PATIENCE_MS = 60000,
   LATE_MS = 20000 /* generous: machines are loaded and sanitizers slow */
 };
@@ -52,91 +54,10 @@ static struct fake_server *servers[SERVERS];
 static struct fake_rows *rows;
 static atomic_bool stop;  /* threads go to their last calls */
 static atomic_bool quiet; /* callbacks make no new calls */
-static atomic_int wrong;
 static atomic_long started, ended, refused;
 static atomic_uint succeeded_once, maybe_once;
 static atomic_llong latest_us; /* how long after its deadline the latest call ended */
 static atomic_int codes[32];
-
-static int64_t now_us(void)
-{
-  struct timespec now;
-
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
-static void sleep_us(int64_t us)
-{
-  nanosleep(&(struct timespec){.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000}, NULL);
-}
-
-static unsigned dice(uint64_t *seed, unsigned sides)
-{
-  *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-  return (unsigned)((*seed >> 33) % sides);
-}
-
-static uint64_t first_seed(void)
-{
-  const char *text = getenv("KEYROUTE_STRESS_SEED");
-
-  return text != NULL ? strtoull(text, NULL, 0) : 1;
-}
-
-static int64_t round_ms(void)
-{
-  const char *text = getenv("KEYROUTE_STRESS_MS");
-
-  return text != NULL ? atoi(text) : 600;
-}
-
-#define WRONG(...)                                                                                 \
-  do {                                                                                             \
-    if (atomic_fetch_add(&wrong, 1) < 20) {                                                        \
-      fprintf(stderr, __VA_ARGS__);                                                                \
-    }                                                                                              \
-  } while (0)
-
-/* ---- Memory: counted, and refused at random -------------------------------------------------- */
-
-static atomic_long live;
-static atomic_uint one_in; /* 0 = never */
-
-static bool refuses(void)
-{
-  static _Thread_local uint64_t seed;
-  unsigned sides = atomic_load(&one_in);
-
-  if (seed == 0) {
-    seed = first_seed() ^ (uintptr_t)&seed;
-  }
-  return sides > 0 && dice(&seed, sides) == 0;
-}
-
-static void *allocate(void *user, size_t size)
-{
-  void *made = refuses() ? NULL : malloc(size);
-
-  (void)user;
-  atomic_fetch_add(&live, made != NULL);
-  return made;
-}
-
-static void *reallocate(void *user, void *old, size_t size)
-{
-  (void)user;
-  return refuses() ? NULL : realloc(old, size);
-}
-
-static void release(void *user, void *old)
-{
-  (void)user;
-  atomic_fetch_sub(&live, 1);
-  free(old);
-}
-
-static const struct keyroute_allocator allocator = {NULL, allocate, reallocate, release};
 
 /* ---- The cluster's life ---------------------------------------------------------------------- */
 
@@ -1124,7 +1045,7 @@ static void go_on(void)
   int64_t began_us = now_us();
 
   do {
-    sleep_us(1000 * round_ms());
+    sleep_us(1000 * round_ms(ROUND_MS));
   } while (atomic_load(&codes[0]) < 20 && now_us() - began_us < PATIENCE_MS * INT64_C(1000));
 }
 
@@ -1170,7 +1091,7 @@ int main(void)
   TCase *tests = tcase_create("stress");
 
   tcase_add_checked_fixture(tests, setup, teardown);
-  tcase_set_timeout(tests, 240 + (double)round_ms() / 100);
+  tcase_set_timeout(tests, 240 + (double)round_ms(ROUND_MS) / 100);
   tcase_add_loop_test(tests, test_hop_stress__answers_are_right_and_nothing_is_left, 0, 5);
   suite_add_tcase(suite, tests);
   return run_suite(suite);

@@ -14,6 +14,7 @@
  */
 #include "test/fake_cluster.h"
 #include "test/run_suite.h"
+#include "test/stress.h"
 
 #include <check.h>
 #include <errno.h>
@@ -34,8 +35,9 @@ enum {
   PLACES = 5,   /* servers that regions are on; but for meta's nobody listens there */
   REPORTED = 64,
   FIRST_PORT = 20000,
-  LATE_MS = 3000, /* generous: machines are loaded and sanitizers slow */
-  GATE_MS = 60
+  LATE_MS = 10000, /* generous: machines are loaded and sanitizers slow */
+  GATE_MS = 60,
+  ROUND_MS = 250
 };
 
 enum mode { NONE, POST, DRAIN };
@@ -45,90 +47,9 @@ static const char *const names[TABLES] = {"ta", "tb", "ns:tc", "gone"};
 static struct fake_cluster cluster;
 static atomic_bool stop;   /* calls may not begin any more */
 static atomic_bool closed; /* keyroute_close has returned */
-static atomic_int wrong;
 static atomic_long started, ended, refused, found, failed, reports;
 static atomic_llong latest_us; /* how long after its deadline the latest call ended */
 static atomic_int codes[32];
-
-static int64_t now_us(void)
-{
-  struct timespec now;
-
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
-static void sleep_us(int64_t us)
-{
-  nanosleep(&(struct timespec){.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000}, NULL);
-}
-
-static unsigned dice(uint64_t *seed, unsigned sides)
-{
-  *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-  return (unsigned)((*seed >> 33) % sides);
-}
-
-static uint64_t first_seed(void)
-{
-  const char *text = getenv("KEYROUTE_STRESS_SEED");
-
-  return text != NULL ? strtoull(text, NULL, 0) : 1;
-}
-
-static int64_t round_ms(void)
-{
-  const char *text = getenv("KEYROUTE_STRESS_MS");
-
-  return text != NULL ? atoi(text) : 250;
-}
-
-#define WRONG(...)                                                                                 \
-  do {                                                                                             \
-    if (atomic_fetch_add(&wrong, 1) < 20) {                                                        \
-      fprintf(stderr, __VA_ARGS__);                                                                \
-    }                                                                                              \
-  } while (0)
-
-/* ---- Memory: counted, and refused at random ----------------------------------------------- */
-
-static atomic_long live;
-static atomic_uint one_in; /* 0 = never */
-
-static bool refuses(void)
-{
-  static _Thread_local uint64_t seed;
-  unsigned sides = atomic_load(&one_in);
-
-  if (seed == 0) {
-    seed = first_seed() ^ (uintptr_t)&seed;
-  }
-  return sides > 0 && dice(&seed, sides) == 0;
-}
-
-static void *allocate(void *user, size_t size)
-{
-  void *made = refuses() ? NULL : malloc(size);
-
-  (void)user;
-  atomic_fetch_add(&live, made != NULL);
-  return made;
-}
-
-static void *reallocate(void *user, void *old, size_t size)
-{
-  (void)user;
-  return refuses() ? NULL : realloc(old, size);
-}
-
-static void release(void *user, void *old)
-{
-  (void)user;
-  atomic_fetch_sub(&live, 1);
-  free(old);
-}
-
-static const struct keyroute_allocator allocator = {NULL, allocate, reallocate, release};
 
 /* ---- What the catalog has said ------------------------------------------------------------- */
 
@@ -882,7 +803,7 @@ static void stress(enum mode how, bool tiny, unsigned fail_one_in)
   for (int i = 0; i < runner_count; i++) {
     ck_assert_int_eq(pthread_create(&runners[i], NULL, runner, NULL), 0);
   }
-  sleep_us(1000 * round_ms());
+  sleep_us(1000 * round_ms(ROUND_MS));
   atomic_store(&stop, true);
   sleep_us(1000 * GATE_MS); /* who has begun a call is in it by now */
   join_all(runners, how == DRAIN ? runner_count : 0);
@@ -933,7 +854,7 @@ int main(void)
   TCase *tests = tcase_create("stress");
 
   tcase_add_checked_fixture(tests, setup, teardown);
-  tcase_set_timeout(tests, 60 + (double)round_ms() / 100);
+  tcase_set_timeout(tests, 60 + (double)round_ms(ROUND_MS) / 100);
   tcase_add_loop_test(tests, test_stress__answers_were_true_and_nothing_is_left, 0, 12);
   suite_add_tcase(suite, tests);
   return run_suite(suite);
