@@ -171,22 +171,16 @@ static int locate_missed(struct keyroute_location **out, struct keyroute_connect
   return error;
 }
 
-/* table NULL = by name. */
+/* What every blocking call needs has been checked. table NULL = by name. */
 static int locate(struct keyroute_location **out, struct keyroute_connection *conn,
                   struct keyroute_table *table, struct keyroute_bytes name,
                   struct keyroute_bytes row, const struct keyroute_call *call,
                   struct keyroute_detail *detail)
 {
   struct question question;
-  int error;
+  int error = ask(&question, conn, row, call, detail);
 
-  if (out == NULL) {
-    return kr_fail_invalid(detail, "out is NULL");
-  }
-  if (!kr_connection_may_block(conn)) {
-    return kr_fail_invalid(detail, "a call that may block, in a callback or a peek section");
-  }
-  if ((error = ask(&question, conn, row, call, detail)) != 0) {
+  if (error != 0) {
     return error;
   }
   if (detail != NULL) {
@@ -212,13 +206,11 @@ int keyroute_locate(struct keyroute_location **out, struct keyroute_connection *
                     struct keyroute_detail *detail)
 {
   struct keyroute_bytes name;
+  int error = kr_call_may_wait(out, conn, detail);
 
-  keyroute_detail_clear(detail);
-  if (conn == NULL) {
-    return kr_fail_invalid(detail, "the connection is NULL");
+  if (error == 0) {
+    error = kr_call_check_table(&name, table, detail);
   }
-  int error = kr_call_check_table(&name, table, detail);
-
   return error != 0 ? error : locate(out, conn, NULL, name, row, call, detail);
 }
 
@@ -226,11 +218,14 @@ int keyroute_table_locate(struct keyroute_location **out, struct keyroute_table 
                           struct keyroute_bytes row, const struct keyroute_call *call,
                           struct keyroute_detail *detail)
 {
-  keyroute_detail_clear(detail);
   if (table == NULL) {
+    keyroute_detail_clear(detail);
     return kr_fail_invalid(detail, "the table is NULL");
   }
-  return locate(out, kr_table_owner(table), table, kr_table_name(table), row, call, detail);
+  struct keyroute_connection *conn = kr_table_owner(table);
+  int error = kr_call_may_wait(out, conn, detail);
+
+  return error != 0 ? error : locate(out, conn, table, kr_table_name(table), row, call, detail);
 }
 
 /* Start a call, its table counted. Where as many are under way as may be, it still starts if the

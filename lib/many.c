@@ -183,14 +183,14 @@ static int run(void *out, struct keyroute_connection *conn, struct request *requ
   struct many_call *call;
   int error = kr_call_may_wait(out, conn, detail);
 
-  if (error != 0) {
+  if (error != 0 || (error = check(request, conn, read, given, detail)) != 0) {
     return error;
   }
   if (!kr_connection_enter(conn)) {
     return kr_fail_closed(conn, detail);
   }
-  error = check(request, conn, read, given, detail);
-  if (error == 0 && (error = new_call(&call, conn, request, detail)) == 0) {
+  error = new_call(&call, conn, request, detail);
+  if (error == 0) {
     error = kr_call_wait(out, &call->base, detail);
   }
   kr_connection_leave(conn);
