@@ -219,8 +219,8 @@ static int64_t parse_wait_ms(const char *text)
   return (int64_t)(wait_ms < MAX_WAIT_MS ? wait_ms : MAX_WAIT_MS);
 }
 
-/* The first line of the text without the class name that Java writes in front of it, and without the
- * table's whole descriptor that some exceptions write behind it. */
+/* The first line of the text without the class name that Java writes in front of it, and without
+ * the table's whole descriptor that some exceptions write behind it. */
 static struct keyroute_bytes first_line(const char *text, const char *class_name)
 {
   static const char descriptor[] = ", {TABLE_ATTRIBUTES";

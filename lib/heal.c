@@ -108,7 +108,7 @@ bool kr_heal_says_less(int code)
   return code == KEYROUTE_E_TIMEOUT || code == KEYROUTE_E_NOT_CACHED;
 }
 
-/* The first replica whose server is neither dropped nor refused at that time; -1 = there is none. */
+/* The first replica whose server is neither dropped nor refused at that time; -1 = none is. */
 static int first_alive(const struct keyroute_location *location, int64_t at_us)
 {
   for (int i = 0; i < location->replica_count; i++) {
