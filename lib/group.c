@@ -189,12 +189,12 @@ void keyroute_groups_free(struct keyroute_groups *groups)
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-size_t keyroute_groups_servers(const struct keyroute_groups *groups)
+size_t keyroute_groups_server_count(const struct keyroute_groups *groups)
 {
   return groups != NULL ? groups->server_count : 0;
 }
 
-size_t keyroute_groups_regions(const struct keyroute_groups *groups)
+size_t keyroute_groups_region_count(const struct keyroute_groups *groups)
 {
   return groups != NULL ? groups->region_count : 0;
 }

@@ -105,8 +105,8 @@ START_TEST(test_group__rows_stand_by_server_and_region_sorted_by_row)
   add("t", "n");
   group();
 
-  ck_assert_uint_eq(keyroute_groups_servers(groups), 2);
-  ck_assert_uint_eq(keyroute_groups_regions(groups), 2);
+  ck_assert_uint_eq(keyroute_groups_server_count(groups), 2);
+  ck_assert_uint_eq(keyroute_groups_region_count(groups), 2);
   ck_assert_uint_eq(keyroute_groups_failed(groups), 0);
   for (size_t i = 0; i < 2; i++) {
     struct keyroute_server_group server = server_at(i);
@@ -132,7 +132,7 @@ static void compare_with_lookups(void)
   bool seen[ROWS] = {false};
   size_t rows = 0;
 
-  for (size_t s = 0; s < keyroute_groups_servers(groups); s++) {
+  for (size_t s = 0; s < keyroute_groups_server_count(groups); s++) {
     struct keyroute_server_group server = server_at(s);
     size_t of_server = 0;
 
@@ -175,8 +175,8 @@ START_TEST(test_group__each_row_is_where_a_lookup_of_its_own_finds_it)
   }
   group();
 
-  ck_assert_uint_eq(keyroute_groups_servers(groups), HOP_SERVERS);
-  ck_assert_uint_eq(keyroute_groups_regions(groups), REGIONS);
+  ck_assert_uint_eq(keyroute_groups_server_count(groups), HOP_SERVERS);
+  ck_assert_uint_eq(keyroute_groups_region_count(groups), REGIONS);
   compare_with_lookups();
 }
 END_TEST
@@ -192,7 +192,7 @@ START_TEST(test_group__order_is_that_of_names_tables_and_start_keys)
   }
   group();
 
-  for (size_t s = 0; s < keyroute_groups_servers(groups); s++) {
+  for (size_t s = 0; s < keyroute_groups_server_count(groups); s++) {
     struct keyroute_server_group server = server_at(s);
 
     if (s > 0) {
@@ -224,7 +224,7 @@ START_TEST(test_group__catalog_itself_is_grouped_too)
   add("t", "a");
   group();
 
-  ck_assert_uint_eq(keyroute_groups_regions(groups), 2);
+  ck_assert_uint_eq(keyroute_groups_region_count(groups), 2);
   ck_assert_uint_eq(keyroute_groups_failed(groups), 0);
 }
 END_TEST
@@ -243,7 +243,7 @@ START_TEST(test_group__rows_that_cannot_be_located_are_told_of)
   ck_assert_str_eq(keyroute_groups_message(groups, 2), "");
   ck_assert_int_eq(keyroute_groups_error(groups, 3), KEYROUTE_E_INVALID_ARGUMENT);
   ck_assert_ptr_nonnull(strstr(detail.message, "1 of 3 rows failed"));
-  ck_assert_uint_eq(keyroute_groups_regions(groups), 2);
+  ck_assert_uint_eq(keyroute_groups_region_count(groups), 2);
 }
 END_TEST
 
@@ -251,8 +251,8 @@ START_TEST(test_group__no_rows_make_no_groups)
 {
   group();
 
-  ck_assert_uint_eq(keyroute_groups_servers(groups), 0);
-  ck_assert_uint_eq(keyroute_groups_regions(groups), 0);
+  ck_assert_uint_eq(keyroute_groups_server_count(groups), 0);
+  ck_assert_uint_eq(keyroute_groups_region_count(groups), 0);
   ck_assert_int_eq(keyroute_groups_error(groups, 0), KEYROUTE_E_INVALID_ARGUMENT);
 }
 END_TEST
@@ -305,7 +305,7 @@ START_TEST(test_group__what_is_not_there_is_refused)
   ck_assert_int_eq(keyroute_groups_server(groups, 1, &server), KEYROUTE_E_INVALID_ARGUMENT);
   ck_assert_int_eq(keyroute_groups_region(groups, 0, &region), KEYROUTE_E_INVALID_ARGUMENT);
   ck_assert_int_eq(keyroute_groups_server(NULL, 0, &server), KEYROUTE_E_INVALID_ARGUMENT);
-  ck_assert_uint_eq(keyroute_groups_servers(NULL), 0);
+  ck_assert_uint_eq(keyroute_groups_server_count(NULL), 0);
 }
 END_TEST
 

@@ -558,7 +558,7 @@ static size_t judge_groups(const struct question *question, struct keyroute_grou
   bool seen[MANY] = {false};
   size_t failed = keyroute_groups_failed(groups);
 
-  for (size_t i = 0; i < keyroute_groups_servers(groups); i++) {
+  for (size_t i = 0; i < keyroute_groups_server_count(groups); i++) {
     judge_server(question, groups, i, seen);
   }
   for (size_t i = 0; groups != NULL && i < question->count; i++) {

@@ -73,7 +73,7 @@ static void take(struct turn *turn)
       order_count(turn->order, &turn->rows[i], 0, "");
     }
   }
-  for (size_t i = 0; groups != NULL && i < keyroute_groups_regions(groups); i++) {
+  for (size_t i = 0; groups != NULL && i < keyroute_groups_region_count(groups); i++) {
     struct keyroute_region_group group = {.size = sizeof(group)};
 
     if (keyroute_groups_region(groups, i, &group) == 0) {

@@ -26,7 +26,7 @@ int main(void)
   if (error != 0 || keyroute_groups_failed(groups) > 0) {
     fprintf(stderr, "%s\n", detail.message);
   }
-  for (size_t i = 0; i < keyroute_groups_servers(groups); i++) {
+  for (size_t i = 0; i < keyroute_groups_server_count(groups); i++) {
     struct keyroute_server_group server = {.size = sizeof(server)};
     struct keyroute_region_group region = {.size = sizeof(region)};
 

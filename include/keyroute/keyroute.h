@@ -820,8 +820,8 @@ KEYROUTE_EXTERN int keyroute_group_async(uint64_t *request, struct keyroute_conn
 KEYROUTE_EXTERN void keyroute_groups_free(struct keyroute_groups *groups);
 
 /** How many servers, and regions of all servers, it has; how many rows could not be located. */
-KEYROUTE_EXTERN size_t keyroute_groups_servers(const struct keyroute_groups *groups);
-KEYROUTE_EXTERN size_t keyroute_groups_regions(const struct keyroute_groups *groups);
+KEYROUTE_EXTERN size_t keyroute_groups_server_count(const struct keyroute_groups *groups);
+KEYROUTE_EXTERN size_t keyroute_groups_region_count(const struct keyroute_groups *groups);
 KEYROUTE_EXTERN size_t keyroute_groups_failed(const struct keyroute_groups *groups);
 
 /** Read one server of a grouping; they come by host, port and start code.

@@ -647,7 +647,7 @@ static void check_groups(const struct asked *asked, struct keyroute_groups *grou
   bool seen[KEYS] = {false};
 
   make_keys(keys, asked);
-  for (size_t i = 0; i < keyroute_groups_regions(groups); i++) {
+  for (size_t i = 0; i < keyroute_groups_region_count(groups); i++) {
     struct keyroute_region_group group = {.size = sizeof(group)};
 
     FUZZ_CHECK(keyroute_groups_region(groups, i, &group) == 0);
