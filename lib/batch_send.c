@@ -267,7 +267,7 @@ static bool start(struct kr_batch_request *request)
   request->sent_us = kr_clock_us();
   request->request = conn->transport->ops->get(
       conn->transport, server->host, server->port, &gets,
-      kr_heal_try_ms(conn, batch->call->began_us, batch->call->deadline_us), got, request);
+      kr_heal_try_ms(conn, batch->call->began_us, batch->call->deadline_us, false), got, request);
   kr_free(conn->mem, room);
   return request->request != NULL;
 }

@@ -41,10 +41,12 @@ static void note_failure(struct kr_batch_request *request, const struct kr_run *
 {
   struct kr_batch *batch = request->batch;
   struct keyroute_connection *conn = batch->call->conn;
+  struct kr_failure told;
 
   outcome->failure = failure;
+  kr_heal_tell(&told, failure, run->location);
   kr_note_release(outcome->note);
-  outcome->note = kr_note_new(conn->mem, failure);
+  outcome->note = kr_note_new(conn->mem, &told);
   kr_heal_report(conn, run->location, run->replica, failure);
   outcome->wait_ms = kr_heal_wait_ms(conn, failure, run->tries + 1, batch->call->deadline_us);
   if (failure->wait_ms > 0 && outcome->wait_ms > 0 && outcome->note != NULL) {
@@ -159,10 +161,14 @@ static void fail_all(struct kr_batch_request *request, const struct kr_failure *
 {
   struct kr_batch *batch = request->batch;
   struct keyroute_connection *conn = batch->call->conn;
-  struct kr_note *note = kr_note_new(conn->mem, failure);
+  struct kr_failure told;
   unsigned tries = 0;
   int64_t wait_ms = 0, longest_ms = 0;
   struct kr_run *run;
+
+  /* An exception about one region alone has come to a request for one row. */
+  kr_heal_tell(&told, failure, request->runs->location);
+  struct kr_note *note = kr_note_new(conn->mem, &told);
 
   if (note == NULL) {
     kr_batch_abort(batch, KEYROUTE_E_NO_MEMORY);

@@ -23,6 +23,7 @@
 #include "lib/random.h"
 #include "lib/report.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static enum keyroute_fault fault_of(const struct kr_failure *failure)
@@ -96,11 +97,25 @@ int64_t kr_heal_wait_ms(struct keyroute_connection *conn, const struct kr_failur
 }
 
 int64_t kr_heal_try_ms(const struct keyroute_connection *conn, int64_t began_us,
-                       int64_t deadline_us)
+                       int64_t deadline_us, bool once)
 {
-  return kr_retry_try_ms((deadline_us - began_us) / 1000,
-                         kr_retry_remaining_ms(deadline_us, kr_clock_us()),
+  int64_t whole_ms = once ? INT64_MAX : (deadline_us - began_us) / 1000;
+
+  return kr_retry_try_ms(whole_ms, kr_retry_remaining_ms(deadline_us, kr_clock_us()),
                          conn->settings->rpc_timeout_ms);
+}
+
+void kr_heal_tell(struct kr_failure *out, const struct kr_failure *failure,
+                  const struct keyroute_location *location)
+{
+  const char *state = keyroute_location_state(location);
+  size_t len = strlen(failure->message);
+
+  *out = *failure;
+  if (failure->code == KEYROUTE_E_REMOTE && failure->fault == KEYROUTE_FAULT_NOT_SERVING &&
+      state != NULL && location->state != KR_STATE_OPEN) {
+    snprintf(out->message + len, sizeof(out->message) - len, "; the catalog has it as %s", state);
+  }
 }
 
 bool kr_heal_says_less(int code)

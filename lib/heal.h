@@ -18,9 +18,15 @@ bool kr_heal_maybe_applied(const struct kr_failure *failure);
 int64_t kr_heal_wait_ms(struct keyroute_connection *conn, const struct kr_failure *failure,
                         unsigned tries, int64_t deadline_us);
 
-/* How many ms a request may take, of a call from began_us to deadline_us. */
+/* How many ms a request may take, of a call from began_us to deadline_us. once  it is not to be
+ * sent again: there is nothing to save time for */
 int64_t kr_heal_try_ms(const struct keyroute_connection *conn, int64_t began_us,
-                       int64_t deadline_us);
+                       int64_t deadline_us, bool once);
+
+/* A failure as the application is told of it: where the server does not have the region, with what
+ * the catalog says of that. */
+void kr_heal_tell(struct kr_failure *out, const struct kr_failure *failure,
+                  const struct keyroute_location *location);
 
 /* Does a failure say only that nobody answered, or that nobody was asked? Then it does not hide one
  * that somebody answered with. */

@@ -2,7 +2,8 @@
  * The last hop of a call about one row.
  *
  *   looking    a lookup of the row's region, with the locator's own retries
- *   sent       a request to the region's server, for at most a third of the call's time
+ *   sent       a request to the region's server, for at most a third of the call's time, unless it
+ *              is the only one that there may be
  *   waiting    before it is looked up again: heal.c says how long, or that it is enough
  *
  *  1. Everything ends by the call's deadline: the lookup's own, the request's time and the wait are
@@ -78,8 +79,9 @@ static void send(struct kr_hop *hop)
   const struct kr_server *server = kr_location_server(hop->location, hop->asked);
 
   hop->sent_us = kr_clock_us();
-  hop->request = hop->ops->send(hop, server->host, server->port,
-                                kr_heal_try_ms(conn, hop->call->began_us, hop->call->deadline_us));
+  hop->request = hop->ops->send(
+      hop, server->host, server->port,
+      kr_heal_try_ms(conn, hop->call->began_us, hop->call->deadline_us, hop->ops->once));
   if (hop->request == NULL) {
     finish_with(hop, kr_connection_closed(conn) ? KEYROUTE_E_CLOSED : KEYROUTE_E_NO_MEMORY);
     return;
@@ -151,17 +153,19 @@ static void give_up(struct kr_hop *hop)
 void kr_hop_failed(struct kr_hop *hop, const struct kr_failure *failure)
 {
   struct keyroute_connection *conn = hop->call->conn;
+  struct kr_failure told;
 
   hop->request = NULL;
+  kr_heal_tell(&told, failure, hop->location);
   kr_stats_add(conn->stats, hop->ops->scans ? KR_COUNT_SCANS_FAILED : KR_COUNT_REQUESTS_FAILED, 1);
   trace_request(hop, failure->message);
   kr_heal_report(conn, hop->location, hop->asked, failure);
   if (hop->ops->once && kr_heal_maybe_applied(failure)) {
-    hop->failure = *failure;
+    hop->failure = told;
     give_up(hop);
     return;
   }
-  keep_failure(hop, failure);
+  keep_failure(hop, &told);
   int64_t wait_ms = kr_heal_wait_ms(conn, failure, hop->tries, hop->call->deadline_us);
 
   if (wait_ms < 0) {

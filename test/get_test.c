@@ -271,6 +271,20 @@ START_TEST(test_get__region_that_nobody_serves_yet_is_waited_for)
 }
 END_TEST
 
+START_TEST(test_get__region_that_the_catalog_has_as_closed_is_told_so)
+{
+  struct keyroute_bytes name = fake_region_name(&world.low);
+
+  fake_server_put_cell(world.cluster.server, name, "info", "state", keyroute_string("CLOSED"));
+  fake_server_unhost_region(world.servers[0], &world.low, 0);
+  free((void *)(uintptr_t)name.data);
+
+  ck_assert_int_eq(get_with("apple", NULL, 200, 0, 0), KEYROUTE_E_REMOTE);
+  ck_assert_ptr_nonnull(strstr(detail.message, "NotServingRegionException"));
+  ck_assert_ptr_nonnull(strstr(detail.message, "the catalog has it as CLOSED"));
+}
+END_TEST
+
 /* ---- Servers that ask to wait --------------------------------------------------------------- */
 
 static const char *const busy[] = {
@@ -770,6 +784,7 @@ static Suite *suite(void)
   tcase_add_test(tests, test_get__server_without_the_region_costs_one_read_of_the_catalog);
   tcase_add_test(tests, test_get__row_of_a_region_that_was_split_is_found_in_its_daughter);
   tcase_add_test(tests, test_get__region_that_nobody_serves_yet_is_waited_for);
+  tcase_add_test(tests, test_get__region_that_the_catalog_has_as_closed_is_told_so);
   tcase_add_loop_test(tests, test_get__busy_server_is_asked_again_without_a_read_of_the_catalog, 0,
                       (int)(sizeof(busy) / sizeof(busy[0])));
   tcase_add_test(tests, test_get__wait_that_the_server_asks_for_is_kept);

@@ -147,6 +147,15 @@ START_TEST(test_method__silence_leaves_it_open_whether_it_was_applied)
 }
 END_TEST
 
+START_TEST(test_method__request_that_is_sent_once_has_all_the_time)
+{
+  fault(&(struct fake_fault){.what = FAKE_ANSWER, .delay_ms = 3000});
+
+  ck_assert_int_eq(call_for(false, 8000), 0);
+  ck_assert_uint_eq(seen(), 1);
+}
+END_TEST
+
 START_TEST(test_method__exception_from_anywhere_leaves_it_open_whether_it_was_applied)
 {
   exception("java.io.IOException");
@@ -393,6 +402,7 @@ static Suite *suite(void)
   tcase_add_test(tests, test_method__region_stands_in_front_of_what_was_given);
   tcase_add_test(tests, test_method__broken_connection_leaves_it_open_whether_it_was_applied);
   tcase_add_test(tests, test_method__silence_leaves_it_open_whether_it_was_applied);
+  tcase_add_test(tests, test_method__request_that_is_sent_once_has_all_the_time);
   tcase_add_test(tests, test_method__exception_from_anywhere_leaves_it_open_whether_it_was_applied);
   tcase_add_loop_test(tests,
                       test_method__exception_before_anything_was_done_is_no_reason_to_give_up, 0,
