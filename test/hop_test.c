@@ -68,12 +68,13 @@ START_TEST(test_hop__closing_ends_a_call_that_the_end_of_another_ends)
 {
   fake_cluster_set(&world.cluster, "keyroute.scans.max", "1");
   hop_world_open(&world);
-  fake_server_set_silent(world.cluster.server, true);
+  fake_server_fault(world.cluster.server, &(struct fake_fault){.what = FAKE_NEVER, .times = -1});
   for (int i = 0; i < 4; i++) {
     start("t");
     start("u");
   }
   await_start();
+  ck_assert(fake_server_wait_scans(world.cluster.server, 1, PATIENCE_MS));
 
   mem_fail_from(1);
   close_world();
