@@ -11,10 +11,10 @@
  *     be sent to be told the same.
  *  4. A request begins with a guess of rows. Then it is made so long that an answer has about
  *     ANSWER_LEN bytes: that is all that it takes to hide the way there and back, and what bounds
- *     the memory of answers. An answer that is TOO_LARGE as a whole is asked for again in halves,
- *     at once; of one row alone it is that row's failure. Where no answer may be twice as long as
- *     that, they are made half as long as one may be. One that does not come in time is asked for
- *     in halves too, when its rows are tried again.
+ *     the memory of answers. An answer that is TOO_LARGE as a whole is asked for again at once, in
+ *     pieces that fit by what it says of its length; of one row alone it is that row's failure.
+ *     Where no answer may be twice as long as that, they are made half as long as one may be. One
+ *     that does not come in time is asked for in halves, when its rows are tried again.
  *
  * Threads: the loop.
  */
@@ -111,15 +111,24 @@ static size_t take_answers(struct kr_batch_request *request, struct kr_run *run,
   return count;
 }
 
-/* Fit the next request to that server to how long this one's answer was. */
-static void adapt(struct kr_batch_server *server, uint32_t rows, size_t len, size_t max_frame_len)
+/* How many rows an answer should have, after one of so many rows that was so long. */
+static uint32_t fitting_rows(const struct kr_batch *batch, uint32_t rows, size_t len, uint32_t most)
 {
-  uint64_t wanted = max_frame_len / 2 < ANSWER_LEN ? max_frame_len / 2 : ANSWER_LEN;
-  uint64_t fitting = len > 0 ? wanted * rows / len : ROWS_MAX;
-  uint64_t most = server->rows_max < ROWS_MAX / 2 ? 2 * server->rows_max : ROWS_MAX;
+  size_t half_len = batch->call->conn->settings->max_frame_len / 2;
+  uint64_t wanted_len = half_len < ANSWER_LEN ? half_len : ANSWER_LEN;
+  uint64_t fitting = len > 0 ? wanted_len * rows / len : most;
 
   fitting = fitting < most ? fitting : most;
-  server->rows_max = fitting > 0 ? (uint32_t)fitting : 1;
+  return fitting > 0 ? (uint32_t)fitting : 1;
+}
+
+/* Fit the next request to that server to how long this one's answer was. */
+static void adapt(struct kr_batch_request *request, size_t len)
+{
+  struct kr_batch_server *server = request->server;
+  uint32_t most = server->rows_max < ROWS_MAX / 2 ? 2 * server->rows_max : ROWS_MAX;
+
+  server->rows_max = fitting_rows(request->batch, request->rows, len, most);
 }
 
 void kr_batch_take_answer(struct kr_batch_request *request, struct kr_got *answer)
@@ -128,7 +137,7 @@ void kr_batch_take_answer(struct kr_batch_request *request, struct kr_got *answe
   const struct kr_got_row *rows = answer->rows;
   struct kr_run *run;
 
-  adapt(request->server, request->rows, answer->len, batch->call->conn->settings->max_frame_len);
+  adapt(request, answer->len);
   kr_result_keep(batch->result, answer->block);
   while ((run = request->runs) != NULL) {
     DL_DELETE(request->runs, run);
@@ -136,10 +145,11 @@ void kr_batch_take_answer(struct kr_batch_request *request, struct kr_got *answe
   }
 }
 
-/* The answer was too large, or too long on its way: ask for half of it from now on. */
-static void ask_for_less(struct kr_batch_request *request)
+/* The answer was too large, or too long on its way: ask from now on for as much of it as fits, and
+ * no more than half. */
+static void ask_for_less(struct kr_batch_request *request, size_t len)
 {
-  request->server->rows_max = request->rows / 2;
+  request->server->rows_max = fitting_rows(request->batch, request->rows, len, request->rows / 2);
 }
 
 /* Have its rows sent again at once. */
@@ -196,7 +206,7 @@ void kr_batch_take_failure(struct kr_batch_request *request, const struct kr_fai
   bool too_large = failure->code == KEYROUTE_E_TOO_LARGE && request->rows > 1;
 
   if (too_large || (failure->code == KEYROUTE_E_TIMEOUT && request->rows > 1)) {
-    ask_for_less(request);
+    ask_for_less(request, failure->answer_len);
   }
   if (too_large) {
     send_again(request);

@@ -14,6 +14,7 @@ struct kr_failure {
   enum keyroute_fault fault; /* what the exception is to whoever was sent there; with REMOTE,
                               * OVERLOADED and AUTH */
   int64_t wait_ms;           /* the server's own wait, 0 = none */
+  size_t answer_len;         /* with TOO_LARGE of a whole answer: how large it was, else 0 */
   char server[272];          /* "host:port" that failed, "" = none */
   char message[768];         /* one line, printable, names the thing */
 };

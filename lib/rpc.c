@@ -342,6 +342,7 @@ static size_t take_long_frame(struct conn *conn, struct keyroute_bytes in, size_
     kr_fail(&reply.failure, KEYROUTE_E_TOO_LARGE,
             "an answer of %zu bytes, over the limit of %zu (keyroute.frame.max.bytes)", len,
             max_len);
+    reply.failure.answer_len = len;
   }
   conn->skip_len = len - taken;
   take_reply(conn, &reply);
