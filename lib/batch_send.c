@@ -131,13 +131,21 @@ static uint32_t fit(const struct kr_batch_request *request, const struct kr_run 
   return at;
 }
 
+static size_t region_name_len(const struct kr_run *run)
+{
+  return keyroute_location_region_name(run->location, run->replica, NULL, 0);
+}
+
 /* Take one run of a server, or as much of it as there is room for. False = there is none. */
 static bool take_run(struct kr_batch_request *request, struct kr_run *run, size_t row_len,
                      struct room *room)
 {
   struct kr_batch *batch = request->batch;
   struct kr_batch_server *server = request->server;
+  size_t name_len = region_name_len(run);
   uint32_t rows;
+
+  room->len -= name_len < room->len ? name_len : room->len;
   uint32_t at = fit(request, run, row_len, room, &rows);
   struct kr_run *rest = NULL;
 
@@ -193,7 +201,7 @@ static size_t told_size(const struct kr_batch_request *request)
   const struct kr_run *run;
 
   DL_FOREACH (request->runs, run) {
-    size += keyroute_location_region_name(run->location, run->replica, NULL, 0);
+    size += region_name_len(run);
   }
   return size;
 }
@@ -215,7 +223,7 @@ static struct kr_gets tell(const struct kr_batch_request *request, void *room)
 
   DL_FOREACH (request->runs, run) {
     struct kr_get_region *region = &regions[gets.region_count++];
-    size_t len = keyroute_location_region_name(run->location, run->replica, NULL, 0);
+    size_t len = region_name_len(run);
 
     keyroute_location_region_name(run->location, run->replica, name, len);
     *region = (struct kr_get_region){.name = kr_bytes(name, len), .first = gets.row_count};

@@ -780,6 +780,51 @@ static void assert_all_but_d(size_t each, int error)
   }
 }
 
+static void setup_short_queue(void)
+{
+  setup();
+  fake_cluster_set(&world.cluster, "keyroute.server.queue.max.bytes", "65536");
+  hop_world_open(&world);
+}
+
+enum { LONG_KEY_SIZE = 1024 };
+
+static void long_key(char key[LONG_KEY_SIZE], size_t number)
+{
+  memset(key, 'y', LONG_KEY_SIZE);
+  key[snprintf(key, LONG_KEY_SIZE, "x%06zu", number)] = 'y';
+  key[LONG_KEY_SIZE - 1] = '\0';
+}
+
+/* Each row's region has a name of a kilobyte. Nothing is connected yet, so that all waits. */
+START_TEST(test_batch__requests_that_name_regions_of_long_keys_wait_side_by_side)
+{
+  char start[LONG_KEY_SIZE], end[LONG_KEY_SIZE], name[ROW_SIZE];
+  struct keyroute_groups *groups = NULL;
+
+  for (size_t i = 0; i < 600; i++) {
+    long_key(start, i);
+    long_key(end, i + 1);
+    fake_server_place_region(world.cluster.server, world.servers[0],
+                             &(struct fake_region){.table = "w",
+                                                   .start = row(i == 0 ? "" : start),
+                                                   .end = row(i == 599 ? "" : end),
+                                                   .id = (int64_t)(100 + i)});
+    snprintf(name, sizeof(name), "x%06zuz", i);
+    fake_rows_put(world.rows, "w", row(name), "f", "q", 1, row(name));
+    add("w", name);
+  }
+  ck_assert_int_eq(keyroute_group(&groups, world.cluster.conn, keys, key_count, NULL, &detail), 0);
+  ck_assert_uint_eq(keyroute_groups_regions(groups), 600);
+  keyroute_groups_free(groups);
+  hop_world_mark(&world);
+
+  get_and_read_all();
+
+  ck_assert_uint_eq(hop_world_since(&world).requests_failed, 0);
+}
+END_TEST
+
 static void setup_few_tries(void)
 {
   setup();
@@ -1376,6 +1421,8 @@ static Suite *suite(void)
   tcase_add_test(tests, test_batch__row_that_is_too_large_alone_fails_alone);
   tests = add_case(made, "short patience", setup_short_patience);
   tcase_add_test(tests, test_batch__answer_that_is_too_late_is_asked_for_in_halves);
+  tests = add_case(made, "short queue", setup_short_queue);
+  tcase_add_test(tests, test_batch__requests_that_name_regions_of_long_keys_wait_side_by_side);
   tests = add_case(made, "few tries", setup_few_tries);
   tcase_add_test(tests, test_batch__hole_fails_its_rows_and_costs_few_scans);
   tcase_add_test(tests, test_batch__offline_region_fails_its_rows_and_costs_few_scans);
