@@ -28,6 +28,7 @@ public final class Cluster {
   private static final PrintStream ERRORS = new PrintStream(
       new FileOutputStream(FileDescriptor.err), true, StandardCharsets.UTF_8);
   private static final AtomicBoolean FINISHING = new AtomicBoolean();
+  private static final Generation GENERATION = new Hbase();
 
   private static volatile Scratch scratch;
   private static volatile Servers servers;
@@ -69,7 +70,8 @@ public final class Cluster {
     scratch = Scratch.open();
     logs = logs == null ? Files.createDirectories(scratch.folder().resolve("logs")) : logs;
     silence(logs);
-    servers = processes ? new ProcessServers(scratch.folder(), logs)
+    GENERATION.prepare();
+    servers = processes ? GENERATION.processes(scratch.folder(), logs)
         : new MiniServers(scratch.folder());
     obey(input, answers);
   }
@@ -84,7 +86,9 @@ public final class Cluster {
   }
 
   private static void obey(CommandInput input, PrintStream answers) throws Exception {
-    try (Commands commands = Commands.open(servers, servers.start())) {
+    Commands commands = new Commands();
+    new ZnodeCommands(servers).register(commands);
+    try (AutoCloseable session = GENERATION.open(servers, servers.start(), commands)) {
       answers.println("READY zookeeper=" + Settings.HOST + ":" + servers.zookeeperPort()
           + " parent=" + Settings.PARENT + " version=" + VersionInfo.getVersion()
           + " pid=" + ProcessHandle.current().pid());

@@ -8,15 +8,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
-import org.apache.hadoop.conf.Configuration;
 
 /**
  * The command language: one line a command, words divided by spaces; data lines of an answer begin
- * with ". ", and its last line is "OK ..." or "ERR reason".  What the commands do is said in
- * TableCommands, RowCommands, ChurnCommands, ServerCommands, CatalogCommands, OracleCommands and
- * HistoryCommands, which register them here.
+ * with ". ", and its last line is "OK ..." or "ERR reason".  What the commands do is said in the
+ * classes named ...Commands, which register them here.
  */
-final class Commands implements AutoCloseable {
+final class Commands {
   /** Does one command; writes data lines to the answer and returns the text after "OK". */
   interface Action {
     String run(List<String> words, Answer answer) throws Exception;
@@ -30,27 +28,10 @@ final class Commands implements AutoCloseable {
   private record Command(String usage, int fewestWords, Action action) {}
 
   private final Map<String, Command> commands = new LinkedHashMap<>();
-  private final Session session;
 
-  private Commands(Session session) {
-    this.session = session;
-  }
-
-  /** Returns when the cluster is usable. */
-  static Commands open(Servers servers, Configuration conf) throws Exception {
-    Session session = Session.open(servers, conf);
-    Commands commands = new Commands(session);
-    TableCommands tables = new TableCommands(session);
-    tables.register(commands);
-    new RowCommands(session, tables).register(commands);
-    new ChurnCommands(session, tables).register(commands);
-    new ServerCommands(session).register(commands);
-    new CatalogCommands(session).register(commands);
-    new OracleCommands(session).register(commands);
-    new HistoryCommands(session).register(commands);
-    commands.add("help", 0, (words, answer) -> commands.help(answer));
-    commands.add("quit", 0, (words, answer) -> "bye");
-    return commands;
+  Commands() {
+    add("help", 0, (words, answer) -> help(answer));
+    add("quit", 0, (words, answer) -> "bye");
   }
 
   /** usage = the name, then its arguments; the fewest words it needs after the name. */
@@ -82,11 +63,6 @@ final class Commands implements AutoCloseable {
       out.println("ERR " + describe(trouble));
     }
     return !name.equals("quit");
-  }
-
-  @Override
-  public void close() throws Exception {
-    session.close();
   }
 
   /** An exception as one line: what wraps it is peeled off first. */

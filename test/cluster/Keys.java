@@ -1,5 +1,6 @@
 package keyroute.cluster;
 
+import java.util.HexFormat;
 import org.apache.hadoop.hbase.util.Bytes;
 
 /**
@@ -21,10 +22,10 @@ final class Keys {
   }
 
   static byte[] parseHex(String text) {
-    return text.equals(EMPTY) ? new byte[0] : Bytes.fromHex(text);
+    return text.equals(EMPTY) ? new byte[0] : HexFormat.of().parseHex(text);
   }
 
   static String formatHex(byte[] value) {
-    return Bytes.toHex(value);
+    return HexFormat.of().formatHex(value);
   }
 }

@@ -9,7 +9,6 @@ import org.apache.hadoop.hbase.LocalHBaseCluster;
 import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.util.JVMClusterUtil.RegionServerThread;
 import org.apache.hadoop.hbase.zookeeper.MiniZooKeeperCluster;
-import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
 
 /**
  * A whole cluster in this JVM.  Starts fast; a "killed" region server aborts, which closes its
@@ -21,6 +20,7 @@ final class MiniServers implements Servers {
   private final Path folder;
   private final int zookeeperPort;
   private final MiniZooKeeperCluster zookeeper;
+  private Configuration conf;
   private LocalHBaseCluster cluster;
 
   MiniServers(Path folder) throws Exception {
@@ -38,8 +38,7 @@ final class MiniServers implements Servers {
     zookeeper.startup(folder.resolve("zookeeper").toFile());
 
     Cluster.progress("starting a master and " + Settings.SERVERS + " region servers");
-    DefaultMetricsSystem.setMiniClusterMode(true);
-    Configuration conf = HBaseConfiguration.create();
+    conf = HBaseConfiguration.create();
     Settings.apply(conf, folder, zookeeper.getClientPort());
     cluster = new LocalHBaseCluster(conf, 1, Settings.SERVERS);
     cluster.startup();
@@ -79,10 +78,10 @@ final class MiniServers implements Servers {
 
   @Override
   public int startServer(int port) throws Exception {
-    Configuration conf = HBaseConfiguration.create(cluster.getConfiguration());
-    conf.setInt("hbase.regionserver.port", port);
+    Configuration its = HBaseConfiguration.create(conf);
+    its.setInt("hbase.regionserver.port", port);
     RegionServerThread thread =
-        cluster.addRegionServer(conf, cluster.getRegionServers().size());
+        cluster.addRegionServer(its, cluster.getRegionServers().size());
     thread.start();
     return thread.getRegionServer().getServerName().getPort();
   }
