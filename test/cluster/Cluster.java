@@ -72,7 +72,7 @@ public final class Cluster {
     silence(logs);
     GENERATION.prepare();
     servers = processes ? GENERATION.processes(scratch.folder(), logs)
-        : new MiniServers(scratch.folder());
+        : new MiniServers(GENERATION, scratch.folder());
     obey(input, answers);
   }
 

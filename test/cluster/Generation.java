@@ -12,6 +12,9 @@ interface Generation {
   /** What must be done before any other class of HBase is used. */
   void prepare();
 
+  /** What its servers need beside Settings. */
+  void tune(Configuration conf);
+
   /** The servers as processes of their own. */
   Servers processes(Path folder, Path logs) throws Exception;
 

@@ -17,13 +17,15 @@ import org.apache.hadoop.hbase.zookeeper.MiniZooKeeperCluster;
 final class MiniServers implements Servers {
   private static final long ABORT_MS = 20_000;
 
+  private final Generation generation;
   private final Path folder;
   private final int zookeeperPort;
   private final MiniZooKeeperCluster zookeeper;
   private Configuration conf;
   private LocalHBaseCluster cluster;
 
-  MiniServers(Path folder) throws Exception {
+  MiniServers(Generation generation, Path folder) throws Exception {
+    this.generation = generation;
     this.folder = folder;
     this.zookeeperPort = Ports.choose();
     this.zookeeper = new MiniZooKeeperCluster();
@@ -40,11 +42,16 @@ final class MiniServers implements Servers {
     Cluster.progress("starting a master and " + Settings.SERVERS + " region servers");
     conf = HBaseConfiguration.create();
     Settings.apply(conf, folder, zookeeper.getClientPort());
+    generation.tune(conf);
     cluster = new LocalHBaseCluster(conf, 1, Settings.SERVERS);
     cluster.startup();
     Wait.until("the master to be initialized", 120_000, () ->
         cluster.getActiveMaster() != null && cluster.getActiveMaster().isInitialized());
     return conf;
+  }
+
+  LocalHBaseCluster cluster() {
+    return cluster;
   }
 
   @Override

@@ -31,6 +31,7 @@ classpath=$("$here/prepare.sh" "$version") || exit 77
 # HBase reaches into the JDK.
 # shellcheck disable=SC2086
 exec java \
+  --add-opens=java.base/java.io=ALL-UNNAMED \
   --add-opens=java.base/java.nio=ALL-UNNAMED \
   --add-opens=java.base/java.lang=ALL-UNNAMED \
   --add-opens=java.base/jdk.internal.misc=ALL-UNNAMED \

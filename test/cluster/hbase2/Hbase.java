@@ -13,6 +13,9 @@ final class Hbase implements Generation {
   }
 
   @Override
+  public void tune(Configuration conf) {}
+
+  @Override
   public Servers processes(Path folder, Path logs) throws Exception {
     return new ProcessServers(folder, logs);
   }
