@@ -8,82 +8,11 @@
  * random ones. Everything is asked again, of the same connection and of a fresh one, after splits,
  * merges, moves and a table that was dropped and made anew.
  */
-#include "test/integration/real.h"
+#include "test/integration/comparison.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { ROWS_MAX = 4000 };
-
-static struct real_row rows[ROWS_MAX];
-static struct real_answer theirs[ROWS_MAX];
-static size_t row_count;
-static unsigned seed;
-
-static void add_row(const char *table, const void *key, size_t len)
-{
-  ck_assert(row_count < ROWS_MAX && len <= sizeof(rows[0].key));
-  struct real_row *row = &rows[row_count++];
-
-  snprintf(row->table, sizeof(row->table), "%s", table);
-  memcpy(row->key, key, len);
-  row->len = len;
-}
-
-/* A start key, the key just above it, the one that lacks its last byte, and one above its last. */
-static void add_neighbours(const char *table, const void *key, size_t len)
-{
-  unsigned char more[1100];
-
-  memcpy(more, key, len);
-  more[len] = 0;
-  add_row(table, key, len);
-  add_row(table, more, len + 1);
-  if (len > 0) {
-    add_row(table, key, len - 1);
-    more[len - 1]++;
-    add_row(table, more, len);
-  }
-}
-
-static void add_random_rows(const char *table, int count)
-{
-  for (int i = 0; i < count; i++) {
-    unsigned char key[24];
-    size_t len = (size_t)rand_r(&seed) % sizeof(key);
-
-    for (size_t j = 0; j < len; j++) {
-      key[j] = (unsigned char)rand_r(&seed);
-    }
-    add_row(table, key, len);
-  }
-}
-
-/* A key of a table to be. */
-struct key {
-  const char *data;
-  size_t len;
-};
-#define KEY(text)                                                                                  \
-  {                                                                                                \
-    text, sizeof(text) - 1                                                                         \
-  }
-
-static void create(const char *table, const char *options, const struct key *splits, size_t count)
-{
-  static char command[1 << 20], key[4 * 1100 + 3];
-  char *to = command;
-
-  to += sprintf(to, "create %s %s", table, options);
-  for (size_t i = 0; i < count; i++) {
-    to += sprintf(to, " %s", real_key_text(key, splits[i].data, splits[i].len));
-    add_neighbours(table, splits[i].data, splits[i].len);
-  }
-  real_command("%s", command);
-  add_row(table, "", 0);
-  add_random_rows(table, 40);
-}
 
 static int compare_hex(const void *a, const void *b)
 {
@@ -94,97 +23,54 @@ static int compare_hex(const void *a, const void *b)
 static void create_random(const char *table)
 {
   static unsigned char keys[149][12];
-  struct key splits[149];
+  struct comparison_key splits[149];
 
   for (int i = 0; i < 149; i++) {
     for (int j = 0; j < 12; j++) {
-      keys[i][j] = (unsigned char)rand_r(&seed);
+      keys[i][j] = (unsigned char)rand_r(&comparison_seed);
     }
   }
   qsort(keys, 149, sizeof(keys[0]), compare_hex);
   for (int i = 0; i < 149; i++) {
-    splits[i] = (struct key){(const char *)keys[i], 12};
+    splits[i] = (struct comparison_key){(const char *)keys[i], 12};
   }
-  create(table, "", splits, 149);
+  comparison_create(table, "", splits, 149);
 }
 
 static void create_tables(void)
 {
-  static const struct key plain[] = {KEY("g"), KEY("p")};
-  static const struct key commas[] = {KEY(","), KEY("a,b"), KEY("a,b,"), KEY("c,,"), KEY("c,,,1")};
-  static const struct key low[] = {KEY("\0"), KEY("\0\0"), KEY("\1"),
-                                   KEY("!a"), KEY("+"),    KEY("-")};
-  static const struct key high[] = {KEY("\x7f"), KEY("\x80"), KEY("\xfe\xff"), KEY("\xff"),
-                                    KEY("\xff\xff\xff")};
-  static const struct key foo[] = {KEY("foo")};
+  static const struct comparison_key plain[] = {KEY("g"), KEY("p")};
+  static const struct comparison_key commas[] = {KEY(","), KEY("a,b"), KEY("a,b,"), KEY("c,,"),
+                                                 KEY("c,,,1")};
+  static const struct comparison_key low[] = {KEY("\0"), KEY("\0\0"), KEY("\1"),
+                                              KEY("!a"), KEY("+"),    KEY("-")};
+  static const struct comparison_key high[] = {KEY("\x7f"), KEY("\x80"), KEY("\xfe\xff"),
+                                               KEY("\xff"), KEY("\xff\xff\xff")};
+  static const struct comparison_key foo[] = {KEY("foo")};
   static char long_a[1000], long_b[1000];
-  struct key longs[] = {{long_a, sizeof(long_a)}, {long_b, sizeof(long_b)}};
+  struct comparison_key longs[] = {{long_a, sizeof(long_a)}, {long_b, sizeof(long_b)}};
 
   memset(long_a, 'k', sizeof(long_a));
   memset(long_b, 'k', sizeof(long_b));
   long_b[999] = 'l';
-  create("t", "", plain, 2);
-  create("t1", "", plain, 1);
-  create("tt", "", NULL, 0);
-  create("t-x", "", foo, 1);
-  create("t.y", "", foo, 1);
-  create("ns:t", "", plain, 2);
-  create("ns:commas", "", commas, 5);
-  create("low", "", low, 6);
-  create("high", "", high, 5);
-  create("prefix", "", foo, 1);
-  create("longkeys", "", longs, 2);
-  create("replicated", "replication=3", plain, 2);
+  comparison_create("t", "", plain, 2);
+  comparison_create("t1", "", plain, 1);
+  comparison_create("tt", "", NULL, 0);
+  comparison_create("t-x", "", foo, 1);
+  comparison_create("t.y", "", foo, 1);
+  comparison_create("ns:t", "", plain, 2);
+  comparison_create("ns:commas", "", commas, 5);
+  comparison_create("low", "", low, 6);
+  comparison_create("high", "", high, 5);
+  comparison_create("prefix", "", foo, 1);
+  comparison_create("longkeys", "", longs, 2);
+  comparison_create("replicated", "replication=3", plain, 2);
   create_random("random");
-  add_row("prefix", "foo,\2", 5); /* a lookup key that goes on after the start key with a comma */
-  add_row("nosuchtable", "a", 1);
-  add_row("ns:nosuch", "", 0);
-  add_row("ta", "m", 1); /* between tables that are there */
-}
-
-/* Ask for every row and count the differences, each printed. */
-static size_t count_differences(struct keyroute_connection *conn, unsigned flags)
-{
-  struct keyroute_detail detail = KEYROUTE_DETAIL_INIT;
-  size_t differences = 0;
-
-  for (size_t i = 0; i < row_count; i++) {
-    struct keyroute_call call = KEYROUTE_CALL_INIT;
-    struct keyroute_location *location = NULL;
-    struct real_answer ours = {0};
-    char key[4 * 1100 + 3];
-
-    call.flags = flags;
-    int error = keyroute_locate(&location, conn, rows[i].table,
-                                (struct keyroute_bytes){rows[i].key, rows[i].len}, &call, &detail);
-
-    if (error == 0) {
-      real_describe(&ours, location, 0);
-    }
-    const char *difference = real_difference(&ours, &theirs[i]);
-
-    if (difference[0] != '\0' || (error != 0 && error != KEYROUTE_E_TABLE_NOT_FOUND)) {
-      fprintf(stderr, "%s %s: %s %s\n", rows[i].table, real_key_text(key, rows[i].key, rows[i].len),
-              difference, detail.message);
-      differences++;
-    }
-    keyroute_location_release(location);
-  }
-  keyroute_detail_clear(&detail);
-  return differences;
-}
-
-/* Both an old connection, told to read anew, and a new one, from its cache, agree with Java. */
-static void compare_all(struct keyroute_connection *conn)
-{
-  struct keyroute_connection *fresh = real_open(NULL);
-
-  real_command("wait-quiet");
-  real_oracle(theirs, rows, row_count);
-  ck_assert_uint_eq(count_differences(conn, KEYROUTE_REFRESH), 0);
-  ck_assert_uint_eq(count_differences(fresh, 0), 0);
-  ck_assert_uint_eq(count_differences(fresh, 0), 0); /* and now all from the cache */
-  keyroute_close(fresh);
+  /* A lookup key that goes on after the start key with a comma. */
+  comparison_add("prefix", "foo,\2", 5);
+  comparison_add("nosuchtable", "a", 1);
+  comparison_add("ns:nosuch", "", 0);
+  comparison_add("ta", "m", 1); /* between tables that are there */
 }
 
 /* Merge a table's first region with the one behind it. */
@@ -205,36 +91,36 @@ START_TEST(test_hbase__answers_equal_the_java_clients)
   struct keyroute_connection *conn = real_open(NULL);
 
   create_tables();
-  compare_all(conn);
-  ck_assert_uint_ge(row_count, 1000);
-  printf("%zu rows of 13 tables compared with the Java client of HBase\n", row_count);
+  comparison_check(conn);
+  ck_assert_uint_ge(comparison_count(), 1000);
+  printf("%zu rows of 13 tables compared with the Java client of HBase\n", comparison_count());
 
   real_command("split t b");
   real_command("split low \\x00\\x00\\x05");
   real_command("split ns:commas a,bb,");
   real_command("split longkeys zz");
-  add_neighbours("t", "b", 1);
-  add_neighbours("low", "\0\0\5", 3);
-  add_neighbours("ns:commas", "a,bb,", 5);
-  compare_all(conn);
+  comparison_add_neighbours("t", "b", 1);
+  comparison_add_neighbours("low", "\0\0\5", 3);
+  comparison_add_neighbours("ns:commas", "a,bb,", 5);
+  comparison_check(conn);
 
   real_command("merge high \\x7F \\x80");
   merge_first_two(conn, "random");
-  compare_all(conn);
+  comparison_check(conn);
 
   for (int i = 0; i < 8; i++) {
     char key[4 * 1100 + 3];
-    const struct real_row *row = &rows[(size_t)rand_r(&seed) % (row_count / 2)];
+    const struct real_row *row = comparison_row();
 
     real_command("move %s %s", row->table, real_key_text(key, row->key, row->len));
   }
   real_command("move-meta");
-  compare_all(conn);
+  comparison_check(conn);
 
   real_command("drop t1");
   real_command("drop tt");
   real_command("create t1 k");
-  compare_all(conn);
+  comparison_check(conn);
   keyroute_close(conn);
 }
 END_TEST
@@ -319,12 +205,10 @@ END_TEST
 
 int main(void)
 {
-  const char *given = getenv("KEYROUTE_SEED");
   Suite *suite = suite_create("hbase oracle");
   TCase *cases = tcase_create("oracle");
 
-  seed = given != NULL ? (unsigned)strtoul(given, NULL, 10) : 20261;
-  printf("KEYROUTE_SEED=%u\n", seed);
+  comparison_set_seed(20261);
   tcase_set_timeout(cases, 0);
   tcase_add_test(cases, test_hbase__answers_equal_the_java_clients);
   tcase_add_test(cases, test_hbase__replicas_equal_the_java_clients);
