@@ -9,7 +9,7 @@
 #   bugs      bugs made on purpose in the library, one after another: the unit tests must see each
 #   address   the same under the address and undefined-behaviour sanitizers, and servers that die
 #   thread    the same under the thread sanitizer
-#   hbase     against real HBase 2.6.3 and 2.4.18 (Java, jars from the package registry)
+#   hbase     against real HBase 2.6.3, 2.4.18, 1.7.2 and 0.98.24 (Java, jars from the package registry)
 #   valgrind  the command under valgrind, on a real HBase
 #   fuzz      each fuzzer for ten seconds (test/fuzz/README.md)
 #   dist      make distcheck, and the library as an installed one: pkg-config, examples, C and C++
@@ -168,22 +168,31 @@ part_thread() {
   unset TSAN_OPTIONS
 }
 
+hbase_tests() { # VERSION NAME...
+  local version=$1 name
+  shift
+  say "fetching HBase $version, if it is not here yet"
+  test/cluster/prepare.sh "$version" >/dev/null || say "HBase $version cannot be had"
+  for name; do
+    KEYROUTE_HBASE_VERSION=$version run "$name, HBase $version" build \
+      "build/test/integration/${name}_test"
+  done
+}
+
 part_hbase() {
-  local version name
+  local version
   say_part "against real HBase"
   build build --enable-werror
   export KEYROUTE=$top/build/keyroute
   for version in 2.6.3 2.4.18; do
-    say "fetching HBase $version, if it is not here yet"
-    test/cluster/prepare.sh "$version" >/dev/null || say "HBase $version cannot be had"
-    for name in all_regions last_hop oracle; do
-      KEYROUTE_HBASE_VERSION=$version run "$name, HBase $version" build \
-        "build/test/integration/${name}_test"
-    done
+    hbase_tests "$version" all_regions last_hop oracle
+  done
+  for version in 1.7.2 0.98.24-hadoop2; do
+    hbase_tests "$version" generations
   done
   for program in build/test/integration/*_test; do
     case $(basename "$program") in
-      all_regions_test | last_hop_test | oracle_test | *.o) ;;
+      all_regions_test | generations_test | last_hop_test | oracle_test | *.o) ;;
       *) run "$(basename "$program"), HBase 2.6.3" build "$program" ;;
     esac
   done
