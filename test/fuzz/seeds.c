@@ -512,6 +512,18 @@ static void write_texts(void)
   write_text("table_name", "letters", "\xc3\xa9\xe2\x82\xac:x");
 }
 
+/* ---- Writables ------------------------------------------------------------------------------- */
+
+#define WRITE(subject, name, bytes) write_bytes(subject, name, kr_bytes(bytes, sizeof(bytes) - 1))
+
+static void write_writables(void)
+{
+  WRITE("writable", "numbers",
+        "\x7f\xff\x90\x8f\x80\x8e\x01\x00\x87\x70\x86\x01\x00\x8c\x7f\xff\xff\xff"
+        "\x88\x7f\xff\xff\xff\xff\xff\xff\xff\x80\x7f\xff\xff\xff\xff\xff\xff\xff");
+  WRITE("writable", "bytes", "\x03row\0\0\0\x04info\0\xff\xff\xff\xff");
+}
+
 /* ---- Runs of a server ----------------------------------------------------------------------- */
 
 /* Two bytes of memory, the set-up, the number of steps, the steps, the network. */
@@ -575,6 +587,7 @@ int main(int argc, char **argv)
   write_roots();
   write_exceptions();
   write_texts();
+  write_writables();
   write_runs();
   kr_mem_release(mem);
   return EXIT_SUCCESS;

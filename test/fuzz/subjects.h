@@ -18,6 +18,7 @@
   X(server)                                                                                        \
   X(site_xml)                                                                                      \
   X(table_name)                                                                                    \
+  X(writable)                                                                                      \
   X(znode)
 
 #endif
