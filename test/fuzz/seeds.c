@@ -522,6 +522,13 @@ static void write_writables(void)
         "\x7f\xff\x90\x8f\x80\x8e\x01\x00\x87\x70\x86\x01\x00\x8c\x7f\xff\xff\xff"
         "\x88\x7f\xff\xff\xff\xff\xff\xff\xff\x80\x7f\xff\xff\xff\xff\xff\xff\xff");
   WRITE("writable", "bytes", "\x03row\0\0\0\x04info\0\xff\xff\xff\xff");
+  WRITE("region094", "user",
+        "\1\1c\0\0\0\1\xa2\x2a\2\x09\xb0\x33t,a,1796001106352."
+        "a1bab7464d1998e3cf55a8143604c733.\0\1a\1t\x70\x3b\x18\x74");
+  WRITE("region094", "meta", "\1\0\0\0\0\0\0\0\0\0\1\x09.META.,,1\0\0\x06.META.\x2b\x9c\xa4\xdd");
+  WRITE("region094", "old",
+        "\0\1c\1\0\0\1\xa2\x2a\2\x09\xb0\x11t,a,1796001106352\1\1a\0\0\0\5\1t\0\0\0\0\0\0"
+        "\0\0\0\0\x4a\x96\x74\xee");
 }
 
 /* ---- Runs of a server ----------------------------------------------------------------------- */

@@ -12,6 +12,7 @@
   X(multi)                                                                                         \
   X(property)                                                                                      \
   X(region)                                                                                        \
+  X(region094)                                                                                     \
   X(region_name)                                                                                   \
   X(rpc)                                                                                           \
   X(scan)                                                                                          \
