@@ -61,4 +61,7 @@ struct kr_catalog {
 /* Two tiers: hbase:meta, whose place the registry knows, and user tables. */
 extern const struct kr_catalog kr_catalog_meta;
 
+/* Three tiers: -ROOT-, whose place the registry knows, .META., and user tables. */
+extern const struct kr_catalog kr_catalog_root;
+
 #endif

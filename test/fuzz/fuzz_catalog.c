@@ -1,4 +1,4 @@
-/* A row of hbase:meta: its key, its regioninfo and its columns, whatever they say.
+/* A row of hbase:meta or .META.: its key, its regioninfo and its columns, whatever they say.
  * The input: which table is asked for, then KeyValues; those of the first one's row are the row. */
 #include "lib/catalog.h"
 
@@ -36,11 +36,11 @@ static void check_believed(const struct kr_catalog_row *row, struct keyroute_byt
   FUZZ_CHECK(name.id == keyroute_location_region_id(location));
 }
 
-static void parse(struct kr_mem *mem, struct kr_servers *servers, struct keyroute_bytes table,
-                  const struct kr_row *row)
+static void parse(const struct kr_catalog *catalog, struct kr_mem *mem, struct kr_servers *servers,
+                  struct keyroute_bytes table, const struct kr_row *row)
 {
   struct kr_catalog_row out;
-  int error = kr_catalog_meta.parse_row(&out, mem, servers, table, row);
+  int error = catalog->parse_row(&out, mem, servers, table, row);
 
   fuzz_check_error(error, 0, 0);
   FUZZ_CHECK(error == 0 || out.location == NULL);
@@ -66,7 +66,8 @@ int FUZZ_ENTRY(catalog)(const uint8_t *data, size_t len)
 
   if (servers != NULL && row.cell_count > 0 && cells[0].row.len > 0) {
     row.key = cells[0].row;
-    parse(mem, servers, table, &row);
+    parse(&kr_catalog_meta, mem, servers, table, &row);
+    parse(&kr_catalog_root, mem, servers, table, &row);
   }
   kr_servers_free(servers);
   fuzz_mem_done(mem);

@@ -1,5 +1,5 @@
-/* What the registry keeps: the bytes of the znode meta-region-server, with HBase's header and
- * without, and a root that somebody wrote down. */
+/* What the registry keeps: the bytes of the znodes meta-region-server and root-region-server, with
+ * HBase's header and without, and a root that somebody wrote down. */
 #include "lib/znode.h"
 
 #include "lib/bytes.h"
@@ -40,7 +40,8 @@ static void parse_place(struct kr_mem *mem, struct keyroute_bytes payload)
 }
 
 /* The payload for the primary and, as the same bytes, for a second replica. */
-static void parse_root(struct kr_mem *mem, bool text, struct keyroute_bytes payload)
+static void parse_root(const struct kr_catalog *catalog, struct kr_mem *mem, bool text,
+                       struct keyroute_bytes payload)
 {
   struct kr_root_value values[] = {{0, text, payload}, {1, text, payload}, {-1, text, payload}};
   struct kr_root root = {.values = values, .count = 3, .place = "the place"};
@@ -51,7 +52,7 @@ static void parse_root(struct kr_mem *mem, bool text, struct keyroute_bytes payl
     FUZZ_CHECK(fuzz_mem_failed());
     return;
   }
-  struct keyroute_location *location = kr_catalog_meta.parse_root(&failure, mem, servers, &root);
+  struct keyroute_location *location = catalog->parse_root(&failure, mem, servers, &root);
 
   if (location != NULL) {
     FUZZ_CHECK(keyroute_location_host(location, 0) != NULL);
@@ -72,8 +73,10 @@ int FUZZ_ENTRY(znode)(const uint8_t *data, size_t len)
 
   unwrap(payload);
   parse_place(mem, payload);
-  parse_root(mem, false, payload);
-  parse_root(mem, true, payload);
+  parse_root(&kr_catalog_meta, mem, false, payload);
+  parse_root(&kr_catalog_meta, mem, true, payload);
+  parse_root(&kr_catalog_root, mem, false, payload);
+  parse_root(&kr_catalog_root, mem, true, payload);
   fuzz_mem_done(mem);
   return 0;
 }

@@ -10,6 +10,7 @@
 #include "test/fake_server.h"
 #include "test/fuzz/fuzz.h"
 #include "test/fuzz/subjects.h"
+#include "test/made094.h"
 
 #include "lib/bytes.h"
 #include "lib/hbase_get.h"
@@ -451,6 +452,9 @@ static void write_roots(void)
   write_znode("bare", "2001:db8::1", false);
   write_text("znode", "text", "rs1.example:16020:1600000000000");
   write_text("znode", "address", "[2001:db8::1]:16020");
+  write_text("znode", "old", "rs1.example,60020,1600000000000");
+  write_bytes("znode", "old-header",
+              kr_bytes("\xff\0\0\0\x11master:16000:1234rs1.example,60020,1600", 5 + 17 + 22));
 }
 
 /* ---- Texts ---------------------------------------------------------------------------------- */
@@ -516,19 +520,46 @@ static void write_texts(void)
 
 #define WRITE(subject, name, bytes) write_bytes(subject, name, kr_bytes(bytes, sizeof(bytes) - 1))
 
+/* A row of .META., and the HRegionInfo in it. */
+static void write_region094(const char *name, const struct made094 *region)
+{
+  struct kr_buf key, info, seed;
+
+  kr_buf_init(&key, mem);
+  kr_buf_init(&info, mem);
+  kr_buf_init(&seed, mem);
+  made094_name(&key, region);
+  made094_info(&info, region);
+  write_bytes("region094", name, kr_buf_view(&info));
+  kr_buf_u8(&seed, 0);
+  kr_buf_u8(&seed, 0);
+  made094_cell(&seed, kr_buf_view(&key), "info", keyroute_string("regioninfo"), 1,
+               kr_buf_view(&info));
+  made094_cell(&seed, kr_buf_view(&key), "info", keyroute_string("server"), 1,
+               keyroute_string("rs1.example:60020"));
+  made094_cell(&seed, kr_buf_view(&key), "info", keyroute_string("serverstartcode"), 1,
+               kr_bytes("\0\0\1\xa2\x2a\2\x09\xb0", 8));
+  write_seed("catalog", name, &seed);
+  kr_buf_clear(&seed);
+  kr_buf_clear(&info);
+  kr_buf_clear(&key);
+}
+
 static void write_writables(void)
 {
+  struct made094 region = {.table = "t",
+                           .start = keyroute_string("a"),
+                           .end = keyroute_string("c"),
+                           .id = 1600000000001};
+
   WRITE("writable", "numbers",
         "\x7f\xff\x90\x8f\x80\x8e\x01\x00\x87\x70\x86\x01\x00\x8c\x7f\xff\xff\xff"
         "\x88\x7f\xff\xff\xff\xff\xff\xff\xff\x80\x7f\xff\xff\xff\xff\xff\xff\xff");
   WRITE("writable", "bytes", "\x03row\0\0\0\x04info\0\xff\xff\xff\xff");
-  WRITE("region094", "user",
-        "\1\1c\0\0\0\1\xa2\x2a\2\x09\xb0\x33t,a,1796001106352."
-        "a1bab7464d1998e3cf55a8143604c733.\0\1a\1t\x70\x3b\x18\x74");
+  write_region094("user094", &region);
+  region.old = region.split = region.offline = true;
+  write_region094("old094", &region);
   WRITE("region094", "meta", "\1\0\0\0\0\0\0\0\0\0\1\x09.META.,,1\0\0\x06.META.\x2b\x9c\xa4\xdd");
-  WRITE("region094", "old",
-        "\0\1c\1\0\0\1\xa2\x2a\2\x09\xb0\x11t,a,1796001106352\1\1a\0\0\0\5\1t\0\0\0\0\0\0"
-        "\0\0\0\0\x4a\x96\x74\xee");
 }
 
 /* ---- Runs of a server ----------------------------------------------------------------------- */
