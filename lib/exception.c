@@ -121,6 +121,7 @@ static const struct meaning meanings[] = {
     {"UnsupportedCellCodecException", REMOTE(FATAL), ALWAYS},
     {"UnsupportedCompressionCodecException", REMOTE(FATAL), ALWAYS},
     {"UnsupportedCryptoException", REMOTE(FATAL), ALWAYS},
+    {"VersionMismatch", REMOTE(FATAL), ALWAYS}, /* in Hadoop's RPC, before 0.96 */
     {"WrongVersionException", REMOTE(FATAL), ALWAYS},
 
     /* Who we are. */

@@ -106,6 +106,51 @@ void made094_cell(struct kr_buf *out, struct keyroute_bytes row, const char *fam
   kr_buf_bytes(out, value);
 }
 
+/* ---- Frames ---- */
+
+static unsigned digit(char c)
+{
+  static const char digits[] = "0123456789abcdef";
+  const char *found = strchr(digits, c);
+
+  must_work(c != '\0' && found != NULL);
+  return (unsigned)(found - digits);
+}
+
+void made094_hex(struct kr_buf *out, const char *hex)
+{
+  for (; *hex != '\0'; hex++) {
+    if (*hex != ' ') {
+      unsigned high = digit(*hex++);
+
+      kr_buf_u8(out, (uint8_t)(high << 4 | digit(*hex)));
+    }
+  }
+}
+
+void made094_reply(struct kr_buf *out, uint32_t id, int32_t state, struct keyroute_bytes body)
+{
+  kr_buf_u32(out, id);
+  kr_buf_u8(out, state == 0 ? 2 : 3);
+  kr_buf_u32(out, (uint32_t)(13 + body.len));
+  kr_buf_u32(out, (uint32_t)state);
+  kr_buf_bytes(out, body);
+}
+
+void made094_exception(struct kr_buf *out, uint32_t id, int32_t state, const char *class_name,
+                       const char *text)
+{
+  struct kr_buf body;
+
+  kr_buf_init(&body, out->mem);
+  kr_buf_u32(&body, (uint32_t)strlen(class_name));
+  kr_buf_text(&body, class_name);
+  kr_buf_u32(&body, (uint32_t)strlen(text));
+  kr_buf_text(&body, text);
+  made094_reply(out, id, state, kr_buf_view(&body));
+  kr_buf_clear(&body);
+}
+
 /* ---- Order ---- */
 
 static struct keyroute_bytes span(const char *from, const char *to)

@@ -28,6 +28,14 @@ void made094_info(struct kr_buf *out, const struct made094 *region);
 void made094_cell(struct kr_buf *out, struct keyroute_bytes row, const char *family,
                   struct keyroute_bytes qualifier, int64_t timestamp, struct keyroute_bytes value);
 
+/* Append bytes that are written down as hexadecimal digits, with blanks where they help. */
+void made094_hex(struct kr_buf *out, const char *hex);
+
+/* Append a reply with a body; or with an exception's class and text. */
+void made094_reply(struct kr_buf *out, uint32_t id, int32_t state, struct keyroute_bytes body);
+void made094_exception(struct kr_buf *out, uint32_t id, int32_t state, const char *class_name,
+                       const char *text);
+
 /* The order of the rows of .META., and of -ROOT-. A key that servers cannot compare ends the test.
  */
 int made094_compare_meta(struct keyroute_bytes a, struct keyroute_bytes b);

@@ -520,6 +520,36 @@ static void write_texts(void)
 
 #define WRITE(subject, name, bytes) write_bytes(subject, name, kr_bytes(bytes, sizeof(bytes) - 1))
 
+/* Replies of a server: each body in a frame of its own. */
+static void write_replies094(void)
+{
+  static const char *const bodies[] = {
+      "25250000001c000000180000000f000000010001740166710000000000000001 0476",
+      "2601 00000002 00000044 00000001 00000018 0000000f 00000001 0001 74 01 66 71"
+      "0000000000000001 04 76 00000001 00000018 0000000f 00000001 0001 75 01 66 71"
+      "0000000000000001 04 76",
+      "06 7f0ad0435fe7d508", "0e1125", "0e1126"};
+  struct kr_buf seed, body;
+
+  kr_buf_init(&seed, mem);
+  kr_buf_init(&body, mem);
+  kr_buf_u8(&seed, 0);
+  for (uint32_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
+    body.len = 0;
+    made094_hex(&body, bodies[i]);
+    made094_reply(&seed, i + 1, 0, kr_buf_view(&body));
+  }
+  made094_exception(&seed, 9, 1, "org.apache.hadoop.hbase.NotServingRegionException",
+                    "org.apache.hadoop.hbase.NotServingRegionException: t,,1.x.\n\tat x");
+  made094_exception(&seed, 0, -1, "org.apache.hadoop.ipc.RPC$VersionMismatch", "");
+  write_seed("rpc094", "replies", &seed);
+  seed.len = 1;
+  made094_hex(&seed, "00000001 02 00002000 00000000 2525 00001ff0 00");
+  write_seed("rpc094", "long", &seed);
+  kr_buf_clear(&body);
+  kr_buf_clear(&seed);
+}
+
 /* A row of .META., and the HRegionInfo in it. */
 static void write_region094(const char *name, const struct made094 *region)
 {
@@ -559,6 +589,7 @@ static void write_writables(void)
   write_region094("user094", &region);
   region.old = region.split = region.offline = true;
   write_region094("old094", &region);
+  write_replies094();
   WRITE("region094", "meta", "\1\0\0\0\0\0\0\0\0\0\1\x09.META.,,1\0\0\x06.META.\x2b\x9c\xa4\xdd");
 }
 

@@ -15,6 +15,7 @@
   X(region094)                                                                                     \
   X(region_name)                                                                                   \
   X(rpc)                                                                                           \
+  X(rpc094)                                                                                        \
   X(scan)                                                                                          \
   X(server)                                                                                        \
   X(site_xml)                                                                                      \
