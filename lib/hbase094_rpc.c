@@ -11,8 +11,8 @@
  *     state -1. Requests are numbered from 1 by rpc.c, so no call is that one.
  *  2. State -1 ends the connection, as in Java's client, whichever call it answers: the server had
  *     not understood what it was sent.
- *  3. A reply that does not say how long it is can't be skipped, nor one be found behind it. Servers
- *     before 0.92 send such; they are refused in words.
+ *  3. A reply that does not say how long it is can't be skipped, and what is behind it not found.
+ *     Servers before 0.92 send such; they are refused in words.
  *  4. A body with an exception is its class and its text, Java's stack trace. There is no flag that
  *     forbids another try: the class alone says so (exception.c).
  *  5. The fingerprint is of the client's interface; 0 is taken. So is whoever says that his version

@@ -125,6 +125,17 @@ const struct kr_failure *kr_hbase_got_exception(struct kr_hbase_got *got,
   return failure;
 }
 
+const struct kr_failure *kr_hbase_got_failure(struct kr_hbase_got *got,
+                                              const struct kr_failure *failure)
+{
+  struct kr_failure *copied = new_failure(got);
+
+  if (copied != NULL) {
+    *copied = *failure;
+  }
+  return copied;
+}
+
 static const struct kr_failure *too_large(struct kr_hbase_got *got, uint64_t len, size_t max_len)
 {
   struct kr_failure *failure = new_failure(got);

@@ -31,6 +31,10 @@ void kr_hbase_got_clear(struct kr_hbase_got *got);
 const struct kr_failure *kr_hbase_got_exception(struct kr_hbase_got *got,
                                                 const Kr__Pb__NameBytesPair *exception);
 
+/* A copy of a failure, to live as long as got. NULL = out of memory. */
+const struct kr_failure *kr_hbase_got_failure(struct kr_hbase_got *got,
+                                              const struct kr_failure *failure);
+
 /* One result of an answer. */
 struct kr_hbase_result {
   const Kr__Pb__Result *message;
