@@ -165,6 +165,13 @@ static const struct kr_property properties[KR_PROPERTY_COUNT] = {
          .accepts = "the name of one znode",
          .check = check_znode_name,
          .reason = "The znode below the parent that names the server of meta; HBase's default."},
+    [KR_PROPERTY_ROOT_ZNODE] =
+        {.name = "zookeeper.znode.rootserver",
+         .fallback = "root-region-server",
+         .accepts = "the name of one znode",
+         .check = check_znode_name,
+         .reason = "The znode below the parent that names the server of -ROOT- in clusters before "
+                   "HBase 0.96; HBase's default."},
     [KR_PROPERTY_SESSION_TIMEOUT] =
         {.name = "zookeeper.session.timeout",
          .unit = "ms",

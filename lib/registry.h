@@ -20,6 +20,7 @@ struct kr_root {
   const struct kr_root_value *values;
   size_t count;
   const char *place; /* where it was read: "znode /hbase/meta-region-server"; for messages */
+  unsigned tiers;    /* of the catalog whose root this is: 2 hbase:meta, 3 -ROOT-; 0 = not said */
 };
 
 /* Never called inside the starting call; everything is borrowed for its duration. */

@@ -40,7 +40,7 @@ static void unlink_read(struct kr_root_read *read)
 static void tell(const struct registry *registry, kr_root_cb cb, void *arg)
 {
   struct kr_root_value value = {.replica = 0, .text = true};
-  struct kr_root root = {{0}, NULL, 0, "the configured root"};
+  struct kr_root root = {.place = "the configured root"};
 
   if (registry->root == NULL) {
     kr_fail(&root.failure, KEYROUTE_E_BOOTSTRAP, "no root is configured");

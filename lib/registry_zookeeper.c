@@ -76,7 +76,8 @@ static void free_read(struct kr_root_read *read)
 
 static void fail(struct kr_root_read *read, const struct kr_failure *failure)
 {
-  struct kr_root root = {*failure, NULL, 0, read->registry->paths.place};
+  const struct kr_zk_place *place = kr_zk_read_place(&read->zk);
+  struct kr_root root = {.failure = *failure, .place = place->text, .tiers = place->tiers};
 
   unlink_read(read);
   if (read->cb != NULL) {
@@ -104,7 +105,8 @@ static void fail_as_heard(struct kr_root_read *read)
 static void answer(struct kr_root_read *read)
 {
   struct registry *registry = read->registry;
-  struct kr_root root = {{0}, NULL, 0, registry->paths.place};
+  const struct kr_zk_place *place = kr_zk_read_place(&read->zk);
+  struct kr_root root = {.place = place->text, .tiers = place->tiers};
   struct kr_root_value *values = kr_zk_read_values(&read->zk, &root.count);
 
   if (values == NULL) {

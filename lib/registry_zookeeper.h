@@ -6,8 +6,9 @@
 #include "lib/settings.h"
 #include "lib/stats.h"
 
-/* A registry that reads the znode of the meta region, and those of its replicas, in ZooKeeper. The
- * session is made by the first read.
+/* A registry that reads the znode of the root's region, and those of its replicas, in ZooKeeper:
+ * that of hbase:meta, that of -ROOT-, or the first of both that is there. The session is made by
+ * the first read.
  * settings     borrowed until free
  * stats        borrowed until free; sessions are counted
  * changed      on the loop: the znode changed, came or went, or a session that watched it was

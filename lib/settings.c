@@ -241,21 +241,39 @@ static int fill_ensemble(struct kr_settings *settings, const struct source *from
   return 0;
 }
 
-static int fill_texts(struct kr_settings *settings, const struct source *from)
+/* Which znodes may tell where the root is: those of the layout, of both where it is to be found
+ * out. */
+static int fill_znodes(struct kr_settings *settings, const struct source *from)
 {
   settings->layout = copy_text(from, KR_PROPERTY_LAYOUT);
+  bool meta = settings->layout != NULL && strcmp(settings->layout, "root") != 0;
+  bool root = settings->layout != NULL && strcmp(settings->layout, "meta") != 0;
+
+  settings->meta_znode = meta ? copy_text(from, KR_PROPERTY_META_ZNODE) : NULL;
+  settings->root_znode = root ? copy_text(from, KR_PROPERTY_ROOT_ZNODE) : NULL;
+  if (settings->layout == NULL || (meta && settings->meta_znode == NULL) ||
+      (root && settings->root_znode == NULL)) {
+    return kr_detail_fail(from->detail, KEYROUTE_E_NO_MEMORY, "out of memory");
+  }
+  return 0;
+}
+
+static int fill_texts(struct kr_settings *settings, const struct source *from)
+{
   settings->registry = copy_text(from, KR_PROPERTY_REGISTRY);
   settings->parent = copy_text(from, KR_PROPERTY_PARENT);
-  settings->meta_znode = copy_text(from, KR_PROPERTY_META_ZNODE);
-  settings->user =
-      is_set(from, KR_PROPERTY_USER) ? copy_text(from, KR_PROPERTY_USER) : login_name(from->mem);
-  int error = fill_ensemble(settings, from);
+  int error = fill_znodes(settings, from);
   if (error != 0) {
     return error;
   }
-  if (settings->layout == NULL || settings->registry == NULL || settings->parent == NULL ||
-      settings->meta_znode == NULL || settings->user == NULL || settings->zookeeper == NULL ||
-      settings->chroot == NULL) {
+  settings->user =
+      is_set(from, KR_PROPERTY_USER) ? copy_text(from, KR_PROPERTY_USER) : login_name(from->mem);
+  error = fill_ensemble(settings, from);
+  if (error != 0) {
+    return error;
+  }
+  if (settings->registry == NULL || settings->parent == NULL || settings->user == NULL ||
+      settings->zookeeper == NULL || settings->chroot == NULL) {
     return kr_detail_fail(from->detail, KEYROUTE_E_NO_MEMORY, "out of memory");
   }
   size_t len = strlen(settings->parent);
@@ -336,8 +354,9 @@ void kr_settings_free(struct kr_settings *settings)
     return;
   }
   struct kr_mem *mem = settings->mem;
-  char *texts[] = {settings->layout, settings->registry, settings->static_root, settings->zookeeper,
-                   settings->chroot, settings->parent,   settings->meta_znode,  settings->user};
+  char *texts[] = {settings->layout,     settings->registry,   settings->static_root,
+                   settings->zookeeper,  settings->chroot,     settings->parent,
+                   settings->meta_znode, settings->root_znode, settings->user};
 
   for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
     kr_free(mem, texts[i]);

@@ -1,11 +1,12 @@
 /*
  * One read of the root in ZooKeeper: what it asks for, and what the replies mean.
  *
- * A read asks for the children of the parent znode and for the value of the meta znode in one go,
- * then for the replicas' znodes that the children named. If the meta znode is not there it leaves a
- * watch for its creation (ZooKeeper keeps that watch by path, so it does not matter whether the
- * parent exists) and finds out what to tell: no such znode, no such parent, and where else a meta
- * znode stands.
+ * A read asks for the children of the parent znode and for the value of the root's znode in one go,
+ * then for the replicas' znodes that the children named. If the root's znode is not there it leaves
+ * a watch for its creation (ZooKeeper keeps that watch by path, so it does not matter whether the
+ * parent exists) and looks at the next one, where the layout is to be found out: at that of -ROOT-
+ * behind that of hbase:meta. If none is there it finds out what to tell: no such znode, no such
+ * parent, and where else such a znode stands.
  *
  *  1. A read goes in rounds, each to one session. A round that loses a request is lost as a whole;
  *     replies to an earlier round are not awaited any more.
@@ -36,6 +37,9 @@
 #define REPLICAS_MAX 64
 /* A meta znode has some 70 bytes; ZooKeeper's own limit is 1 MiB unless configured. */
 #define VALUE_MAX ((size_t)16 << 20)
+
+/* How many tiers the catalogs have whose roots have znodes. */
+enum { META_TIERS = 2, ROOT_TIERS = 3 };
 
 /* What a request of a read is for. */
 enum role {
@@ -88,26 +92,47 @@ static char *name_place(struct kr_mem *mem, const char *znode)
   return place;
 }
 
+/* One more place, unless the layout has no such znode. False = out of memory. */
+static bool add_place(struct kr_zk_paths *paths, struct kr_mem *mem, const char *name,
+                      unsigned tiers)
+{
+  struct kr_zk_place *place = &paths->places[paths->count];
+
+  if (name == NULL) {
+    return true;
+  }
+  paths->count++;
+  place->name = name;
+  place->tiers = tiers;
+  place->znode = join(mem, paths->parent, name);
+  if (place->znode != NULL) {
+    place->text = name_place(mem, place->znode);
+  }
+  return place->text != NULL;
+}
+
 bool kr_zk_paths_init(struct kr_zk_paths *paths, struct kr_mem *mem,
                       const struct kr_settings *settings)
 {
-  *paths = (struct kr_zk_paths){.meta_znode = settings->meta_znode};
+  *paths = (struct kr_zk_paths){.count = 0};
   paths->parent = join_chroot(mem, settings->chroot, settings->parent);
-  if (paths->parent != NULL) {
-    paths->znode = join(mem, paths->parent, paths->meta_znode);
-  }
-  if (paths->znode != NULL) {
-    paths->place = name_place(mem, paths->znode);
-  }
-  return paths->place != NULL;
+  return paths->parent != NULL && add_place(paths, mem, settings->meta_znode, META_TIERS) &&
+         add_place(paths, mem, settings->root_znode, ROOT_TIERS);
 }
 
 void kr_zk_paths_clear(struct kr_zk_paths *paths, struct kr_mem *mem)
 {
-  kr_free(mem, paths->place);
-  kr_free(mem, paths->znode);
+  for (unsigned i = 0; i < paths->count; i++) {
+    kr_free(mem, paths->places[i].text);
+    kr_free(mem, paths->places[i].znode);
+  }
   kr_free(mem, paths->parent);
   *paths = (struct kr_zk_paths){0};
+}
+
+const struct kr_zk_place *kr_zk_read_place(const struct kr_zk_read *read)
+{
+  return &read->paths->places[read->place];
 }
 
 /* ---- Rounds --------------------------------------------------------------------------------- */
@@ -138,7 +163,7 @@ bool kr_zk_read_begin(struct kr_zk_read *read, struct kr_zk_session *session)
 {
   read->session = session;
   return ask(read, KR_ZK_LIST, ROLE_CHILDREN, read->paths->parent) &&
-         ask(read, KR_ZK_GET, ROLE_PRIMARY, read->paths->znode);
+         ask(read, KR_ZK_GET, ROLE_PRIMARY, kr_zk_read_place(read)->znode);
 }
 
 bool kr_zk_read_begun(const struct kr_zk_read *read)
@@ -166,6 +191,7 @@ void kr_zk_read_reset(struct kr_zk_read *read)
   forget_replies(read);
   read->session = NULL;
   read->round++;
+  read->place = 0;
   read->pending = 0;
   read->heard = false;
   read->no_parent = false;
@@ -184,7 +210,7 @@ static void keep(struct kr_zk_read *read, struct kr_zk_reply *reply)
   *at = reply;
 }
 
-/* ---- The meta znode and its replicas -------------------------------------------------------- */
+/* ---- The root's znode and its replicas -------------------------------------------------------- */
 
 /* The number behind "meta-region-server-", 0 if the name is another one's. */
 static int replica_number(const char *name, const char *meta_znode)
@@ -228,7 +254,7 @@ static bool heard_children(struct kr_zk_read *read, const struct kr_zk_reply *re
 
   read->no_parent = reply->result == KR_ZK_NO_NODE;
   for (const char *name = first_name(reply); name != NULL; name = next_name(reply, name)) {
-    int replica = replica_number(name, read->paths->meta_znode);
+    int replica = replica_number(name, read->paths->places[0].name);
     if (replica == 0 || asked == REPLICAS_MAX) {
       continue;
     }
@@ -263,7 +289,7 @@ static void blame(struct kr_zk_read *read, const struct kr_zk_reply *reply)
 static bool heard_primary(struct kr_zk_read *read, const struct kr_zk_reply *reply)
 {
   if (reply->result == KR_ZK_NO_NODE) {
-    return ask(read, KR_ZK_AWAIT, ROLE_CREATION, read->paths->znode);
+    return ask(read, KR_ZK_AWAIT, ROLE_CREATION, kr_zk_read_place(read)->znode);
   }
   if (!is_value(reply)) {
     blame(read, reply);
@@ -315,10 +341,26 @@ static bool ask_siblings(struct kr_zk_read *read)
   return sent;
 }
 
+static void no_such_znode(struct kr_zk_read *read)
+{
+  const struct kr_zk_place *places = read->paths->places;
+
+  if (read->place == 0) {
+    kr_fail(&read->failure, KEYROUTE_E_BOOTSTRAP, "no such znode %.400s", places[0].znode);
+  } else {
+    kr_fail(&read->failure, KEYROUTE_E_BOOTSTRAP, "no such znode %.400s, nor a %.60s beside it",
+            places[0].znode, places[read->place].name);
+  }
+}
+
 static bool heard_creation(struct kr_zk_read *read, const struct kr_zk_reply *reply)
 {
-  const char *znode = read->paths->znode;
+  const char *znode = kr_zk_read_place(read)->znode;
 
+  if (reply->result == KR_ZK_NO_NODE && read->place + 1 < read->paths->count) {
+    read->place++;
+    return ask(read, KR_ZK_GET, ROLE_PRIMARY, kr_zk_read_place(read)->znode);
+  }
   if (reply->result == KR_ZK_NO_NODE && read->no_parent) {
     return ask_siblings(read);
   }
@@ -326,7 +368,7 @@ static bool heard_creation(struct kr_zk_read *read, const struct kr_zk_reply *re
     return ask(read, KR_ZK_GET, ROLE_PRIMARY, znode);
   }
   if (reply->result == KR_ZK_NO_NODE) {
-    kr_fail(&read->failure, KEYROUTE_E_BOOTSTRAP, "no such znode %.400s", znode);
+    no_such_znode(read);
   } else if (reply->result == KR_ZK_OK) {
     kr_fail(&read->failure, KEYROUTE_E_BOOTSTRAP, "znode %.400s comes and goes", znode);
   } else {
@@ -346,18 +388,29 @@ __attribute__((format(printf, 2, 3))) static void append(struct kr_failure *fail
   va_end(args);
 }
 
-static bool ask_sibling(struct kr_zk_read *read, const char *parent, const char *name)
+/* Ask whether a znode of a name stands in a folder. */
+static bool ask_existence(struct kr_zk_read *read, const char *dir, const char *name)
 {
-  char *dir = join(read->mem, parent, name);
-  char *path = dir != NULL ? join(read->mem, dir, read->paths->meta_znode) : NULL;
+  char *path = join(read->mem, dir, name);
   bool sent = path != NULL && ask(read, KR_ZK_EXISTS, ROLE_SIBLING, path);
 
   kr_free(read->mem, path);
+  return sent;
+}
+
+static bool ask_sibling(struct kr_zk_read *read, const char *parent, const char *name)
+{
+  char *dir = join(read->mem, parent, name);
+  bool sent = dir != NULL;
+
+  for (unsigned i = 0; sent && i < read->paths->count; i++) {
+    sent = ask_existence(read, dir, read->paths->places[i].name);
+  }
   kr_free(read->mem, dir);
   return sent;
 }
 
-/* Ask of some whether a meta znode stands there; those named as HBase's first. */
+/* Ask of some whether such a znode stands there; those named as HBase's first. */
 static bool heard_siblings(struct kr_zk_read *read, const struct kr_zk_reply *reply)
 {
   char shown[200];
@@ -382,29 +435,32 @@ static bool heard_siblings(struct kr_zk_read *read, const struct kr_zk_reply *re
   return true;
 }
 
-static bool has_meta(const struct kr_zk_reply *reply)
+/* Does a znode of this name stand beside the parent? */
+static bool has_znode(const struct kr_zk_reply *reply, const char *name)
 {
-  return reply->role == ROLE_SIBLING && reply->result == KR_ZK_OK;
+  const char *slash = strrchr(reply->path, '/');
+
+  return reply->role == ROLE_SIBLING && reply->result == KR_ZK_OK && strcmp(slash + 1, name) == 0;
 }
 
 /* "; a meta-region-server stands below /a, /b, /c and 2 others" */
-static void add_hint(const struct kr_zk_read *read, struct kr_failure *failure)
+static void add_hint(const struct kr_zk_read *read, const char *name, struct kr_failure *failure)
 {
-  size_t tail = strlen(read->paths->meta_znode) + 1;
+  size_t tail = strlen(name) + 1;
   size_t found = 0;
   size_t shown = 0;
 
   for (const struct kr_zk_reply *reply = read->replies; reply != NULL; reply = reply->next) {
-    found += has_meta(reply);
+    found += has_znode(reply, name);
   }
   for (const struct kr_zk_reply *reply = read->replies; reply != NULL; reply = reply->next) {
-    if (!has_meta(reply) || shown == SIBLINGS_SHOWN) {
+    if (!has_znode(reply, name) || shown == SIBLINGS_SHOWN) {
       continue;
     }
     char dir[100];
     kr_bytes_print(dir, sizeof(dir), kr_bytes(reply->path, strlen(reply->path) - tail));
     if (shown == 0) {
-      append(failure, "; a %.60s stands below %s", read->paths->meta_znode, dir);
+      append(failure, "; a %.60s stands below %s", name, dir);
     } else {
       append(failure, "%s%s", shown + 1 == found ? " and " : ", ", dir);
     }
@@ -419,7 +475,9 @@ bool kr_zk_read_explain(const struct kr_zk_read *read, struct kr_failure *failur
 {
   if (read->failure.code != 0) {
     *failure = read->failure;
-    add_hint(read, failure);
+    for (unsigned i = 0; i < read->paths->count; i++) {
+      add_hint(read, read->paths->places[i].name, failure);
+    }
   } else if (read->no_parent) {
     no_such_parent(read, failure);
   }

@@ -5,12 +5,19 @@
 #include "lib/settings.h"
 #include "lib/zk_session.h"
 
-/* Which znodes tell where the root is: full paths, chroot included. */
+/* A znode that may tell where the root is. */
+struct kr_zk_place {
+  char *znode;      /* its full path, chroot included */
+  char *text;       /* the znode as messages call it */
+  const char *name; /* below the parent; the settings' */
+  unsigned tiers;   /* of a catalog with this root */
+};
+
+/* Where to look for the root: at the first of these that is there. */
 struct kr_zk_paths {
   char *parent;
-  char *znode;
-  char *place;            /* the znode as messages call it */
-  const char *meta_znode; /* its name below the parent; the settings' */
+  struct kr_zk_place places[2];
+  unsigned count;
 };
 
 /* False = out of memory; clear it also then. */
@@ -26,6 +33,7 @@ struct kr_zk_read {
   uint64_t number;               /* its replies carry it */
   struct kr_zk_session *session; /* asked in this round, NULL = none */
   unsigned round;
+  unsigned place;   /* which of the places is being looked at */
   unsigned pending; /* requests out */
   unsigned flickers;
   bool heard;                  /* a reply has come in this round */
@@ -60,6 +68,9 @@ enum kr_zk_progress kr_zk_read_hear(struct kr_zk_read *read, struct kr_zk_reply 
 /* Of a read that is answered: its values in the order of replicas, which point into the read.
  * Release with kr_free. NULL = out of memory. */
 struct kr_root_value *kr_zk_read_values(const struct kr_zk_read *read, size_t *count);
+
+/* Where it reads, or has read. */
+const struct kr_zk_place *kr_zk_read_place(const struct kr_zk_read *read);
 
 /* What is known of why there is no answer; false = nothing. At any time. */
 bool kr_zk_read_explain(const struct kr_zk_read *read, struct kr_failure *failure);

@@ -253,7 +253,10 @@ static void finish_root(struct kr_root_read *read, const struct kr_failure *fail
   void *arg = read->arg;
   uint8_t data[256];
   struct kr_root_value value = {.data = kr_bytes(data, pack_root(data, sizeof(data), world))};
-  struct kr_root root = {*failure, &value, 1, "znode /hbase/meta-region-server"};
+  struct kr_root root = {.failure = *failure,
+                         .values = &value,
+                         .count = 1,
+                         .place = "znode /hbase/meta-region-server"};
 
   read_free(read);
   cb(arg, &root);

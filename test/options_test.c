@@ -104,6 +104,7 @@ START_TEST(test_options__defaults_are_those_of_the_manual)
   ck_assert_str_eq(now->chroot, "");
   ck_assert_str_eq(now->parent, "/hbase");
   ck_assert_str_eq(now->meta_znode, "meta-region-server");
+  ck_assert_str_eq(now->root_znode, "root-region-server");
   ck_assert_int_eq(now->session_timeout_ms, 90000);
   ck_assert_int_eq(now->session_idle_ms, 0);
   ck_assert_int_eq(now->connect_timeout_ms, 10000);
@@ -440,11 +441,19 @@ START_TEST(test_options__parent_is_a_path_without_trailing_slash)
 }
 END_TEST
 
-START_TEST(test_options__layouts_not_built_are_refused_in_words)
+START_TEST(test_options__layout_says_which_znodes_count)
 {
+  ck_assert_str_eq(open_settings()->meta_znode, "meta-region-server");
+  ck_assert_str_eq(open_settings()->root_znode, "root-region-server");
   ck_assert_int_eq(keyroute_options_set_layout(options, "meta"), 0);
   ck_assert_str_eq(open_settings()->layout, "meta");
+  ck_assert_str_eq(open_settings()->meta_znode, "meta-region-server");
+  ck_assert_ptr_null(open_settings()->root_znode);
+}
+END_TEST
 
+START_TEST(test_options__layouts_not_built_are_refused_in_words)
+{
   assert_set_refused("keyroute.layout", "root", "layout root is not built yet");
   assert_set_refused("keyroute.layout", "range", "layout range is not built yet");
   assert_set_refused("keyroute.layout", "flat", "no such layout");
@@ -652,6 +661,7 @@ int main(void)
   tcase_add_test(tests, test_options__deadline_is_the_meta_operation_timeout_unless_set);
   tcase_add_test(tests, test_options__endless_timeouts_of_hbase_become_a_day);
   tcase_add_test(tests, test_options__parent_is_a_path_without_trailing_slash);
+  tcase_add_test(tests, test_options__layout_says_which_znodes_count);
   tcase_add_test(tests, test_options__layouts_not_built_are_refused_in_words);
   tcase_add_test(tests, test_options__bad_ensemble_is_refused_when_set);
   tcase_add_test(tests, test_options__security_not_built_is_refused_at_open_not_before);

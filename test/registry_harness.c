@@ -60,6 +60,7 @@ static void got_root(void *arg, const struct kr_root *root)
   answer->took_us = kr_clock_us() - handle->start_us;
   answer->failure = root->failure;
   snprintf(answer->place, sizeof(answer->place), "%s", root->place);
+  answer->tiers = root->tiers;
   answer->count = root->count;
   for (size_t i = 0; i < root->count && i < 8; i++) {
     size_t len = root->values[i].data.len;

@@ -15,6 +15,7 @@ struct answer {
   int64_t took_us;
   struct kr_failure failure;
   char place[256];
+  unsigned tiers;
   size_t count;
   int replicas[8];
   char data[8][128];

@@ -42,6 +42,8 @@ static char hosts[512];
 static char chroot_path[64];
 static char parent_path[64];
 static char meta_znode[] = "meta-region-server";
+static char root_znode[] = "root-region-server";
+static bool only_root;
 
 /* ---- A name server that can be told what to say --------------------------------------------- */
 
@@ -140,7 +142,7 @@ static void open_registry(const char *ensemble, const char *chroot, const char *
   settings.zookeeper = hosts;
   settings.chroot = chroot_path;
   settings.parent = parent_path;
-  settings.meta_znode = meta_znode;
+  settings.meta_znode = only_root ? NULL : meta_znode;
   if (settings.session_timeout_ms == 0) {
     settings.session_timeout_ms = 4000;
   }
@@ -322,6 +324,49 @@ START_TEST(test_registry_zookeeper__s065_a_leftover_root_region_server_is_not_lo
   ck_assert_uint_eq(both.count, 1);
   ck_assert_str_eq(both.place, "znode /hbase/meta-region-server");
   expect_failure(&old_alone, KEYROUTE_E_BOOTSTRAP, "no such znode /hbase/meta-region-server");
+}
+END_TEST
+
+START_TEST(test_registry_zookeeper__the_older_root_is_read_only_while_the_newer_is_not_there)
+{
+  zookeeper_create(server, "/hbase/root-region-server", "old");
+  settings.root_znode = root_znode;
+  open_default();
+  struct answer both = read_once(PATIENCE_MS);
+  zookeeper_delete(server, "/hbase/meta-region-server");
+  struct answer old_alone = read_once(PATIENCE_MS);
+  int before = changes;
+
+  zookeeper_create(server, "/hbase/meta-region-server", "new");
+  bool reported = await_changes(before + 1);
+  struct answer again = read_once(PATIENCE_MS);
+
+  expect_value(&both, "here");
+  ck_assert_uint_eq(both.tiers, 2);
+  expect_value(&old_alone, "old");
+  ck_assert_uint_eq(old_alone.tiers, 3);
+  ck_assert_str_eq(old_alone.place, "znode /hbase/root-region-server");
+  ck_assert(reported);
+  expect_value(&again, "new");
+  ck_assert_uint_eq(again.tiers, 2);
+}
+END_TEST
+
+START_TEST(test_registry_zookeeper__the_older_root_may_be_the_only_one_asked_for)
+{
+  zookeeper_create(server, "/hbase/root-region-server", "old");
+  settings.root_znode = root_znode;
+  only_root = true;
+  open_default();
+  struct answer found = read_once(PATIENCE_MS);
+  zookeeper_delete(server, "/hbase/root-region-server");
+  bool reported = await_changes(1);
+  struct answer missing = read_once(PATIENCE_MS);
+
+  expect_value(&found, "old");
+  ck_assert_uint_eq(found.tiers, 3);
+  ck_assert(reported);
+  expect_failure(&missing, KEYROUTE_E_BOOTSTRAP, "no such znode /hbase/root-region-server");
 }
 END_TEST
 
@@ -1077,6 +1122,9 @@ static void add_with_znode(Suite *suite)
   tcase_add_test(tcase, test_registry_zookeeper__a_replica_that_cannot_be_read_is_left_out);
   tcase_add_test(tcase,
                  test_registry_zookeeper__s065_a_leftover_root_region_server_is_not_looked_at);
+  tcase_add_test(tcase,
+                 test_registry_zookeeper__the_older_root_is_read_only_while_the_newer_is_not_there);
+  tcase_add_test(tcase, test_registry_zookeeper__the_older_root_may_be_the_only_one_asked_for);
   tcase_add_test(tcase, test_registry_zookeeper__each_read_asks_the_server);
   tcase_add_test(tcase, test_registry_zookeeper__a_change_is_reported);
   tcase_add_test(tcase, test_registry_zookeeper__s063_an_empty_znode_is_bootstrap);

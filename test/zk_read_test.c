@@ -51,7 +51,7 @@ static void setup(void)
 
   mem = kr_mem_new(NULL);
   ck_assert(kr_zk_paths_init(&paths, mem, &settings));
-  paths.meta_znode = "meta";
+  paths.places[0].name = "meta"; /* the settings' has gone */
   kr_zk_read_init(&read, mem, &paths, 7);
   ck_assert(kr_zk_read_begin(&read, SESSION));
 }
@@ -287,9 +287,109 @@ START_TEST(test_zk_read__paths_join_chroot_parent_and_znode)
   ck_assert(kr_zk_paths_init(&made, mem, &settings));
 
   ck_assert_str_eq(made.parent, "/prod");
-  ck_assert_str_eq(made.znode, "/prod/meta");
-  ck_assert_str_eq(made.place, "znode /prod/meta");
+  ck_assert_uint_eq(made.count, 1);
+  ck_assert_str_eq(made.places[0].znode, "/prod/meta");
+  ck_assert_str_eq(made.places[0].text, "znode /prod/meta");
   kr_zk_paths_clear(&made, mem);
+}
+END_TEST
+
+/* ---- Where the layout is to be found out ---- */
+
+static void set_up_both(void)
+{
+  static char parent[] = "/hbase", meta_name[] = "meta", root_name[] = "root", none[] = "";
+  struct kr_settings settings = {
+      .chroot = none, .parent = parent, .meta_znode = meta_name, .root_znode = root_name};
+
+  mem = kr_mem_new(NULL);
+  ck_assert(kr_zk_paths_init(&paths, mem, &settings));
+  kr_zk_read_init(&read, mem, &paths, 7);
+  ck_assert(kr_zk_read_begin(&read, SESSION));
+}
+
+START_TEST(test_zk_read__the_older_root_is_not_looked_at_beside_the_newer)
+{
+  static const char names[] = "meta\0root";
+
+  reply("/hbase", KR_ZK_OK, names, sizeof(names));
+  enum kr_zk_progress progress = reply_value("/hbase/meta", "a");
+
+  ck_assert_int_eq(progress, KR_ZK_READ_ANSWERED);
+  ck_assert_int_eq(taken, sent);
+  ck_assert_uint_eq(kr_zk_read_place(&read)->tiers, 2);
+  ck_assert_str_eq(kr_zk_read_place(&read)->text, "znode /hbase/meta");
+}
+END_TEST
+
+START_TEST(test_zk_read__the_older_root_is_read_where_the_newer_is_awaited)
+{
+  size_t count;
+
+  reply("/hbase", KR_ZK_OK, "root", 5);
+  reply_absent("/hbase/meta");
+  ck_assert_int_eq(requests[taken]->request, KR_ZK_AWAIT);
+  reply_absent("/hbase/meta");
+  ck_assert_int_eq(requests[taken]->request, KR_ZK_GET);
+  enum kr_zk_progress progress = reply_value("/hbase/root", "h,1,2");
+  struct kr_root_value *values = kr_zk_read_values(&read, &count);
+
+  ck_assert_int_eq(progress, KR_ZK_READ_ANSWERED);
+  ck_assert_uint_eq(count, 1);
+  ck_assert_int_eq(values[0].replica, 0);
+  ck_assert_mem_eq(values[0].data.data, "h,1,2", 5);
+  ck_assert_uint_eq(kr_zk_read_place(&read)->tiers, 3);
+  ck_assert_str_eq(kr_zk_read_place(&read)->text, "znode /hbase/root");
+  kr_free(mem, values);
+}
+END_TEST
+
+START_TEST(test_zk_read__both_roots_are_awaited_and_named)
+{
+  reply("/hbase", KR_ZK_OK, NULL, 0);
+  reply_absent("/hbase/meta");
+  reply_absent("/hbase/meta");
+  reply_absent("/hbase/root");
+  ck_assert_int_eq(requests[taken]->request, KR_ZK_AWAIT);
+  enum kr_zk_progress progress = reply_absent("/hbase/root");
+
+  ck_assert_int_eq(progress, KR_ZK_READ_FAILED);
+  expect_why(KEYROUTE_E_BOOTSTRAP, "no such znode /hbase/meta, nor a root beside it");
+}
+END_TEST
+
+START_TEST(test_zk_read__the_next_round_begins_with_the_newer_root)
+{
+  reply("/hbase", KR_ZK_OK, NULL, 0);
+  reply_absent("/hbase/meta");
+  reply_absent("/hbase/meta");
+  ck_assert_int_eq(reply("/hbase/root", KR_ZK_LOST, NULL, 0), KR_ZK_READ_LOST);
+  ck_assert(kr_zk_read_begin(&read, SESSION));
+
+  reply("/hbase", KR_ZK_OK, NULL, 0);
+  ck_assert_int_eq(reply_value("/hbase/meta", "a"), KR_ZK_READ_ANSWERED);
+  ck_assert_uint_eq(kr_zk_read_place(&read)->tiers, 2);
+}
+END_TEST
+
+START_TEST(test_zk_read__the_hint_names_both_kinds_of_roots)
+{
+  static const char names[] = "hbase-a\0hbase-b";
+
+  reply_absent("/hbase");
+  reply_absent("/hbase/meta");
+  reply_absent("/hbase/meta");
+  reply_absent("/hbase/root");
+  reply_absent("/hbase/root");
+  reply("/", KR_ZK_OK, names, sizeof(names));
+  reply("/hbase-a/meta", KR_ZK_OK, NULL, 0);
+  reply_absent("/hbase-a/root");
+  reply_absent("/hbase-b/meta");
+  enum kr_zk_progress progress = reply("/hbase-b/root", KR_ZK_OK, NULL, 0);
+
+  ck_assert_int_eq(progress, KR_ZK_READ_FAILED);
+  expect_why(KEYROUTE_E_BOOTSTRAP, "no such parent /hbase; a meta stands below /hbase-a; a root "
+                                   "stands below /hbase-b");
 }
 END_TEST
 
@@ -311,5 +411,14 @@ int main(void)
   tcase_add_test(all, test_zk_read__a_reply_short_of_memory_fails_the_read);
   tcase_add_test(all, test_zk_read__paths_join_chroot_parent_and_znode);
   suite_add_tcase(suite, all);
+  TCase *both = tcase_create("both");
+
+  tcase_add_checked_fixture(both, set_up_both, teardown);
+  tcase_add_test(both, test_zk_read__the_older_root_is_not_looked_at_beside_the_newer);
+  tcase_add_test(both, test_zk_read__the_older_root_is_read_where_the_newer_is_awaited);
+  tcase_add_test(both, test_zk_read__both_roots_are_awaited_and_named);
+  tcase_add_test(both, test_zk_read__the_next_round_begins_with_the_newer_root);
+  tcase_add_test(both, test_zk_read__the_hint_names_both_kinds_of_roots);
+  suite_add_tcase(suite, both);
   return run_suite(suite);
 }
