@@ -17,7 +17,9 @@
  *     above it in a scan of three), an overlap below it goes unseen: to look would cost every
  *     lookup beside a fresh split a second request, in order to find what only a broken catalog
  *     holds, and the answer without is the one that HBase's own client gives.
- *  5. No live region at all among the rows: the caller looks below once more.
+ *  5. No live region at all among the rows: the caller looks below once more. So it does where
+ *     fewer rows are at hand than a scan asks for at least: of a daughter that is in the catalog
+ *     before the other the parent may stand below, and not have been sent yet.
  *  6. Else there is a hole above the live region nearest to the row.
  *
  * Pure functions. The catalog's layout is not known here: rows come parsed. Source: HBase
@@ -28,6 +30,9 @@
 #include "lib/bytes.h"
 
 #include <stdio.h>
+
+/* Rows of a scan that nobody cut short. */
+enum { ENOUGH = 3 };
 
 /* Room for a printed key in a message that names up to three of them. */
 enum { KEY_TEXT = 160 };
@@ -112,7 +117,7 @@ static void judge_uncovered(struct kr_checked *out, const struct kr_question *qu
       return;
     }
   }
-  out->verdict = KR_VERDICT_BEHIND;
+  out->verdict = !complete && count < ENOUGH ? KR_VERDICT_BELOW : KR_VERDICT_BEHIND;
   if (live < count) {
     out->hole_start = keyroute_location_end_key(rows[live].location);
   }

@@ -272,6 +272,21 @@ START_TEST(test_check__only_dead_rows_send_one_below)
 }
 END_TEST
 
+START_TEST(test_check__few_rows_that_were_cut_short_are_no_hole_yet)
+{
+  struct fixture fixture = fixture_new();
+
+  add(&fixture, "", "c", 6);
+  judge_at(&fixture, "x", KR_AT, false);
+  ck_assert_int_eq(fixture.checked.verdict, KR_VERDICT_BELOW);
+  add_split(&fixture, "", "", 5);
+  judge_at(&fixture, "x", KR_AT, false);
+
+  expect_failed(&fixture, KEYROUTE_E_OFFLINE, "split");
+  fixture_free(&fixture);
+}
+END_TEST
+
 START_TEST(test_check__dead_rows_that_cover_nothing_are_a_hole)
 {
   struct fixture fixture = fixture_new();
@@ -646,6 +661,7 @@ static Suite *suite(void)
   tcase_add_test(tests, test_check__offline_region_beside_a_live_one_is_offline);
   tcase_add_test(tests, test_check__offline_region_elsewhere_is_no_reason);
   tcase_add_test(tests, test_check__only_dead_rows_send_one_below);
+  tcase_add_test(tests, test_check__few_rows_that_were_cut_short_are_no_hole_yet);
   tcase_add_test(tests, test_check__dead_rows_that_cover_nothing_are_a_hole);
   tcase_add_test(tests, test_s052_hole_begins_where_the_live_region_below_ends);
   tcase_add_test(tests, test_check__of_two_covering_regions_the_larger_id_answers);
