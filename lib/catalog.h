@@ -23,6 +23,8 @@ struct kr_catalog_row {
 struct kr_catalog {
   const char *family; /* of the columns that hold locations */
   const char *root;   /* the table whose only region's place the registry knows */
+  bool unsettled;     /* of what kind it is is not known yet, but will be once the root is found:
+                       * but for root, parent and search_key everything is NULL */
 
   /* The table whose rows say where this one's regions are; empty = the registry says,
    * for it is the root. */

@@ -29,10 +29,10 @@
 #include "lib/dispatcher.h"
 #include "lib/fork.h"
 #include "lib/latch.h"
+#include "lib/layout.h"
 #include "lib/options.h"
 #include "lib/registry_static.h"
 #include "lib/registry_zookeeper.h"
-#include "lib/transport_hbase.h"
 #include "lib/worker.h"
 
 #include <string.h>
@@ -90,6 +90,7 @@ static int make_locator(struct keyroute_connection *conn)
       .sweeper = conn->sweeper,
       .catalog = conn->catalog,
       .transport = conn->transport,
+      .layout = conn->layout,
       .registry = conn->registry,
       .reports = conn->reports,
       .retry = conn->retry,
@@ -130,6 +131,18 @@ static int make_sweeper(struct keyroute_connection *conn)
   return conn->sweeper != NULL ? 0 : KEYROUTE_E_NO_MEMORY;
 }
 
+static int make_layout(struct keyroute_connection *conn)
+{
+  int error = kr_layout_new(&conn->layout, conn->mem, conn->loop, conn->resolver, conn->settings,
+                            conn->stats);
+
+  if (error == 0) {
+    conn->catalog = kr_layout_catalog(conn->layout);
+    conn->transport = kr_layout_transport(conn->layout);
+  }
+  return error;
+}
+
 /* Make the parts, in the order in which they use one another. */
 static int make_parts(struct keyroute_connection *conn, kr_make_registry make_registry, void *arg)
 {
@@ -145,8 +158,7 @@ static int make_parts(struct keyroute_connection *conn, kr_make_registry make_re
   if ((error = make_reports(conn)) != 0 || (error = make_dispatcher(conn)) != 0 ||
       (error = kr_loop_new(&conn->loop, conn->mem)) != 0 || (error = make_sweeper(conn)) != 0 ||
       (error = kr_worker_new(&conn->resolver, conn->loop)) != 0 ||
-      (error = kr_transport_hbase_new(&conn->transport, conn->mem, conn->loop, conn->resolver,
-                                      conn->settings, conn->stats)) != 0) {
+      (error = make_layout(conn)) != 0) {
     return error;
   }
   error = make_registry != NULL ? make_registry(&conn->registry, conn, arg)
@@ -273,9 +285,7 @@ static void free_parts(struct keyroute_connection *conn)
   if (conn->registry != NULL) {
     conn->registry->ops->free(conn->registry);
   }
-  if (conn->transport != NULL) {
-    conn->transport->ops->free(conn->transport);
-  }
+  kr_layout_free(conn->layout);
   kr_sweeper_free(conn->sweeper);
   if (conn->cache != NULL) {
     kr_cache_free(conn->cache);
@@ -337,7 +347,6 @@ int kr_connection_open(struct keyroute_connection **out, const struct keyroute_o
   }
   conn->mem = mem;
   conn->settings = settings;
-  conn->catalog = &kr_catalog_meta;
   conn->retry = (struct kr_retry_policy){settings->retries, settings->pause_ms,
                                          settings->pause_overloaded_ms, settings->pause_max_ms};
   conn->random = (uint64_t)kr_clock_us() ^ (uint64_t)(uintptr_t)conn;

@@ -9,21 +9,23 @@
 
 struct kr_call;
 struct kr_dispatcher;
+struct kr_layout;
 struct kr_worker;
 
 /* One cluster. Set before the loop thread starts and constant, but for what is said otherwise. */
 struct keyroute_connection {
   struct kr_mem *mem;
   struct kr_settings *settings;
-  struct kr_retry_policy retry;     /* of lookups and hops */
-  const struct kr_catalog *catalog; /* static */
+  struct kr_retry_policy retry; /* of lookups and hops */
   struct kr_stats *stats;
   struct kr_cache *cache;
   struct kr_loop *loop;
   struct kr_sweeper *sweeper;
   struct kr_worker *resolver;
   struct kr_servers *servers;       /* loop thread */
-  struct kr_transport *transport;   /* loop thread */
+  struct kr_layout *layout;         /* loop thread */
+  struct kr_transport *transport;   /* the layout's */
+  const struct kr_catalog *catalog; /* the layout's */
   struct kr_registry *registry;     /* loop thread */
   struct kr_reports *reports;       /* loop thread */
   struct kr_locator *locator;       /* loop thread */

@@ -16,6 +16,8 @@
  *     noted first, so that the next try finds out anew.
  *  3. The cache has what was found (findings.c) before the flight ends.
  *  4. The host may free the flight in `ended`; nothing here touches it afterwards.
+ *  5. The catalog may be settled while the parent is looked for (layout.c). Then there is another
+ *     parent, and the flight begins anew within the same try.
  *
  * Source: HBase ConnectionImplementation.locateRegionInMeta, AsyncNonMetaRegionLocator
  */
@@ -159,6 +161,24 @@ void kr_flight_end_found(struct kr_flight *flight, struct keyroute_location *loc
 
 /* ---- The root ---- */
 
+/* Of what table the registry's answer is may be known only now. Returns whether there was memory to
+ * note it. */
+static bool rename_root(struct kr_flight *flight, const struct keyroute_location *root)
+{
+  struct keyroute_bytes name = keyroute_location_table(root);
+  struct keyroute_table *table;
+
+  if (kr_bytes_equal(kr_table_name(flight->table), name)) {
+    return true;
+  }
+  table = kr_cache_table(flight->means->cache, name);
+  if (table != NULL) {
+    kr_table_release(flight->table);
+    flight->table = table;
+  }
+  return table != NULL;
+}
+
 static void on_root(void *arg, const struct kr_root *root)
 {
   struct kr_flight *flight = arg;
@@ -170,6 +190,7 @@ static void on_root(void *arg, const struct kr_root *root)
     kr_flight_end_failed(flight, &root->failure);
     return;
   }
+  kr_layout_learn(means->layout, root);
   struct keyroute_location *location =
       means->catalog->parse_root(&flight->failure, means->mem, means->servers, root);
 
@@ -180,7 +201,11 @@ static void on_root(void *arg, const struct kr_root *root)
   }
   kr_flight_end_step(flight, NULL, root->place);
   kr_trust_restore(flight, location);
-  kr_flight_end_found(flight, location);
+  if (rename_root(flight, location)) {
+    kr_flight_end_found(flight, location);
+  } else {
+    kr_flight_end_no_memory(flight);
+  }
   keyroute_location_release(location);
 }
 
@@ -300,6 +325,46 @@ static void scan_down(struct kr_flight *flight)
 
 /* ---- The parent's region ---- */
 
+/* Was the catalog settled by what has just been found? Then the parent is another one. */
+static bool has_other_parent(const struct kr_flight *flight)
+{
+  return !kr_bytes_equal(kr_table_name(flight->parent.table),
+                         flight->means->catalog->parent(kr_table_name(flight->table)));
+}
+
+/* What was found as the parent's region is the region looked for: it was asked for the root. */
+static void end_with_root(struct kr_flight *flight, struct keyroute_location *root)
+{
+  flight->sent = root->sent;
+  kr_flight_end_found(flight, root);
+}
+
+/* A flight for a parent's region has no more to look for: its table was one of the other kind of
+ * catalog. Those who wait for it try again. */
+static void end_outdated(struct kr_flight *flight)
+{
+  kr_fail(&flight->failure, KEYROUTE_E_BOOTSTRAP, "the catalog's root is another table now");
+  flight->host->ended(flight);
+}
+
+static void begin_anew(struct kr_flight *flight)
+{
+  struct keyroute_location *root = flight->at;
+
+  kr_table_release(flight->parent.table);
+  flight->at = NULL;
+  flight->parent.table = NULL;
+  flight->parent_row.len = 0;
+  if (kr_bytes_equal(keyroute_location_table(root), kr_table_name(flight->table))) {
+    end_with_root(flight, root);
+  } else if (flight->counted) {
+    kr_flight_start(flight);
+  } else {
+    end_outdated(flight);
+  }
+  keyroute_location_release(root);
+}
+
 static void on_parent(struct kr_lookup *parent)
 {
   struct kr_flight *flight = parent->arg;
@@ -316,8 +381,12 @@ static void on_parent(struct kr_lookup *parent)
   }
   flight->at = parent->location;
   parent->location = NULL;
-  flight->sent = kr_cache_tick(flight->means->cache);
-  scan_down(flight);
+  if (has_other_parent(flight)) {
+    begin_anew(flight);
+  } else {
+    flight->sent = kr_cache_tick(flight->means->cache);
+    scan_down(flight);
+  }
 }
 
 /* Look for the region of the parent that has parent_row. */
@@ -384,7 +453,7 @@ void kr_flight_start(struct kr_flight *flight)
 {
   struct keyroute_bytes parent = flight->means->catalog->parent(kr_table_name(flight->table));
 
-  if (parent.len == 0) {
+  if (parent.len == 0 || flight->is_root) {
     read_root(flight);
   } else {
     find_parent(flight, parent);

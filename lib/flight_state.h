@@ -3,6 +3,7 @@
 
 #include "lib/catalog.h"
 #include "lib/check.h"
+#include "lib/layout.h"
 #include "lib/log.h"
 #include "lib/lookup.h"
 #include "lib/report.h"
@@ -21,6 +22,7 @@ struct kr_means {
   struct kr_sweeper *sweeper;
   const struct kr_catalog *catalog;
   struct kr_transport *transport;
+  struct kr_layout *layout; /* told what the registry says; NULL = that settles nothing */
   struct kr_registry *registry;
   struct kr_reports *reports; /* NULL = nobody reports */
   struct kr_retry_policy retry;
@@ -57,6 +59,7 @@ struct kr_flight {
   struct kr_lookup *members; /* the host's: lookups that share its failure */
   struct kr_lookup *hopers;  /* the host's: lookups that wait whether it covers their rows */
   bool counted;              /* the host's: in the connection's budget */
+  bool is_root;              /* the host's: its table was the root when it was asked for */
 
   struct keyroute_table *table; /* counted */
   char *row;                    /* owned copy */

@@ -256,6 +256,7 @@ static void fly(struct kr_locator *locator, struct kr_queue *queue, struct kr_lo
     return;
   }
   flight->queue = queue;
+  flight->is_root = queue->is_root;
   flight->limit = choose_limit(locator, queue);
   flight->try_ms = own_try_ms(lookup);
   flight->deadline_us = kr_clock_us() + 1000 * flight->try_ms;

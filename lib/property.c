@@ -69,13 +69,12 @@ static const char *check_znode_name(const char *value)
 
 static const char *check_layout(const char *value)
 {
-  if (strcmp(value, "root") == 0) {
-    return "layout root is not built yet";
-  }
   if (strcmp(value, "range") == 0) {
     return "layout range is not built yet";
   }
-  return strcmp(value, "auto") == 0 || strcmp(value, "meta") == 0 ? NULL : "no such layout";
+  return strcmp(value, "auto") == 0 || strcmp(value, "meta") == 0 || strcmp(value, "root") == 0
+             ? NULL
+             : "no such layout";
 }
 
 static const char *check_registry(const char *value)
@@ -192,10 +191,10 @@ static const struct kr_property properties[KR_PROPERTY_COUNT] = {
     [KR_PROPERTY_LAYOUT] =
         {.name = "keyroute.layout",
          .fallback = "auto",
-         .accepts = "auto or meta",
+         .accepts = "auto, meta or root",
          .check = check_layout,
-         .reason = "How many tiers the catalog has; auto looks at the znodes, root and range are "
-                   "reserved and not built yet."},
+         .reason = "How many tiers the catalog has: meta two, of HBase 0.96 and later, root three, "
+                   "of 0.94; auto looks at the znodes. range is reserved and not built yet."},
     [KR_PROPERTY_REGISTRY] =
         {.name = "keyroute.registry",
          .fallback = "zookeeper",

@@ -61,7 +61,7 @@ static void serve(struct kr_lookup *lookup, struct kr_flight *flight,
       kr_stats_add(means->stats, KR_COUNT_JOINS, 1); /* it only waited */
     }
     kr_lookup_found(lookup, found,
-                    flight->queue->is_root ? KEYROUTE_SOURCE_REGISTRY : KEYROUTE_SOURCE_CATALOG);
+                    flight->at == NULL ? KEYROUTE_SOURCE_REGISTRY : KEYROUTE_SOURCE_CATALOG);
   } else if (is_member) {
     kr_lookup_try_failed(lookup, &failure, kr_buf_view(&flight->reach));
   } else if (lookup->state == KR_LOOKUP_READY || lookup->state == KR_LOOKUP_HOPING) {

@@ -541,19 +541,60 @@ static void root_found(struct kr_lookup *lookup)
   }
 }
 
-/* The registry says where its only region is. */
-static void find_root(struct kr_survey *survey)
+static void look_up(struct kr_survey *survey, struct keyroute_table *table,
+                    void (*done)(struct kr_lookup *lookup))
 {
   survey->lookup = (struct kr_lookup){
-      .table = survey->table,
+      .table = table,
       .refresh = true,
       .began_us = survey->call->began_us,
       .deadline_us = survey->call->deadline_us,
       .trace = survey->call->trace,
-      .done = root_found,
+      .done = done,
       .arg = survey,
   };
   kr_locator_start(conn_of(survey)->locator, &survey->lookup);
+}
+
+/* The registry says where its only region is. */
+static void find_root(struct kr_survey *survey)
+{
+  look_up(survey, survey->table, root_found);
+}
+
+/* ---- A catalog that is not known yet -------------------------------------------------------- */
+
+static void start(struct kr_survey *survey);
+
+static void settled(struct kr_lookup *lookup)
+{
+  struct kr_survey *survey = lookup->arg;
+  struct keyroute_detail *detail = &survey->call->detail;
+
+  kr_table_release(lookup->table);
+  if (lookup->location == NULL) {
+    detail->deadline = lookup->deadline;
+    detail->attempts = lookup->attempts;
+    detail->rpcs = lookup->rpcs;
+    end_with(survey, &lookup->failure);
+    return;
+  }
+  keyroute_location_release(lookup->location);
+  lookup->location = NULL;
+  start(survey);
+}
+
+/* Have the root found, which settles it. */
+static void settle(struct kr_survey *survey)
+{
+  const struct keyroute_connection *conn = conn_of(survey);
+  struct keyroute_table *root = kr_cache_table(conn->cache, keyroute_string(conn->catalog->root));
+
+  if (root == NULL) {
+    end_no_memory(survey);
+  } else {
+    look_up(survey, root, settled);
+  }
 }
 
 /* ---- From outside --------------------------------------------------------------------------- */
@@ -598,20 +639,30 @@ static void find_parent(struct kr_survey *survey, struct keyroute_bytes name)
   }
 }
 
+static void start(struct kr_survey *survey)
+{
+  struct keyroute_bytes parent = conn_of(survey)->catalog->parent(kr_table_name(survey->table));
+
+  if (parent.len == 0) {
+    find_root(survey);
+  } else {
+    find_parent(survey, parent);
+  }
+}
+
 void kr_survey_start(struct kr_survey *survey)
 {
   struct keyroute_connection *conn = conn_of(survey);
-  struct keyroute_bytes parent = conn->catalog->parent(kr_table_name(survey->table));
 
   survey->question.now_us = kr_clock_us();
   kr_listing_init(&survey->listing, conn->mem, &survey->question);
   kr_buf_init(&survey->anchor, conn->mem);
   kr_buf_init(&survey->from, conn->mem);
   kr_buf_init(&survey->to, conn->mem);
-  if (parent.len == 0) {
-    find_root(survey);
+  if (conn->catalog->unsettled) {
+    settle(survey);
   } else {
-    find_parent(survey, parent);
+    start(survey);
   }
 }
 

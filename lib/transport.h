@@ -17,6 +17,11 @@ struct kr_method {
   struct keyroute_bytes cells;  /* cell block, may be empty */
 };
 
+/* The first field of every request of a transport that stands behind a layout: whose it is. */
+struct kr_request_head {
+  struct kr_transport *transport;
+};
+
 /* The reply, or why there is none: failure->code is 0 and rows are valid, or rows is empty. Never
  * called inside the starting call. request is gone when this returns. */
 typedef void (*kr_scan_cb)(void *arg, const struct kr_failure *failure, const struct kr_rows *rows);

@@ -36,6 +36,7 @@ static const struct kr_rows no_rows;
 
 /* A scan, a get, or any other method; cb is which. */
 struct kr_request {
+  struct kr_request_head head;
   struct kr_mem *mem;
   struct kr_rpc_request *rpc;
   void *arg;
@@ -63,6 +64,7 @@ static struct kr_request *new_request(struct transport *transport, struct kr_buf
 
   kr_buf_init(param, transport->mem);
   if (request != NULL) {
+    request->head.transport = &transport->base;
     request->mem = transport->mem;
     request->arg = arg;
   }

@@ -43,6 +43,7 @@ static const struct kr_rows no_rows;
 
 /* A scan, a read of rows, or another method, which is refused. */
 struct kr_request {
+  struct kr_request_head head;
   struct transport *transport;
   struct kr_rpc_request *rpc;    /* of a scan: what is under way */
   struct kr_hbase094_gets *gets; /* of a read */
@@ -75,6 +76,7 @@ static struct kr_request *new_request(struct transport *transport, size_t text_l
   struct kr_request *request = kr_calloc(transport->mem, sizeof(*request) + text_len);
 
   if (request != NULL) {
+    request->head.transport = &transport->base;
     request->transport = transport;
     request->arg = arg;
   }

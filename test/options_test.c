@@ -449,12 +449,14 @@ START_TEST(test_options__layout_says_which_znodes_count)
   ck_assert_str_eq(open_settings()->layout, "meta");
   ck_assert_str_eq(open_settings()->meta_znode, "meta-region-server");
   ck_assert_ptr_null(open_settings()->root_znode);
+  ck_assert_int_eq(keyroute_options_set_layout(options, "root"), 0);
+  ck_assert_ptr_null(open_settings()->meta_znode);
+  ck_assert_str_eq(open_settings()->root_znode, "root-region-server");
 }
 END_TEST
 
 START_TEST(test_options__layouts_not_built_are_refused_in_words)
 {
-  assert_set_refused("keyroute.layout", "root", "layout root is not built yet");
   assert_set_refused("keyroute.layout", "range", "layout range is not built yet");
   assert_set_refused("keyroute.layout", "flat", "no such layout");
 }

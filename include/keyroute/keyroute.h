@@ -184,8 +184,9 @@ KEYROUTE_EXTERN int keyroute_options_set_zookeeper(struct keyroute_options *opti
 KEYROUTE_EXTERN int keyroute_options_set_parent(struct keyroute_options *options,
                                                 const char *znode);
 
-/** The catalog's layout: "auto" (default) looks at the znodes, "meta" is two tiers. "root" and
- *  "range" are reserved. Property: keyroute.layout.
+/** The catalog's layout: "meta" is two tiers, of HBase 0.96 and later; "root" is three, of 0.94;
+ *  "auto" (default) looks at the znodes, once, and takes "meta" where they do not tell. "range" is
+ *  reserved. Property: keyroute.layout.
  *  Errors: INVALID_ARGUMENT unknown, or not built into this library; NO_MEMORY. */
 KEYROUTE_EXTERN int keyroute_options_set_layout(struct keyroute_options *options,
                                                 const char *layout);

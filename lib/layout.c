@@ -1,0 +1,227 @@
+/*
+ * Of what kind a cluster is, and so which catalog and which transport are used.
+ *
+ *     meta   two tiers     kr_catalog_meta   transport_hbase.c      znode meta-region-server
+ *     root   three tiers   kr_catalog_root   transport_hbase094.c   znode root-region-server
+ *     auto   one of them, as soon as the registry has answered
+ *
+ * Nobody else knows that there are kinds. Everybody gets one catalog and one transport when the
+ * connection is opened, before anything is known, and keeps them: the catalog is a copy of the
+ * table of functions, which is written over; the transport hands every request to the one behind.
+ *
+ *  1. It is settled by the registry's first answer, and no request is made before: for that it
+ *     takes a location. Until then the parent of every table is the root, under a name that no
+ *     table has. Whoever has had that found, and finds that the parent of its table is another one
+ *     now, begins anew.
+ *  2. The znode of hbase:meta is looked for first, and that of -ROOT- only if it is not there
+ *     (zk_read.c): clusters that were upgraded may have both. There the first may be away for a
+ *     moment, and so what looked like three tiers may turn out to be two; never the other way.
+ *     Requests that are out then are seen to their end by the transport that they were made with.
+ *  3. Where the root was written down nobody says whose it is; then it is hbase:meta's.
+ *
+ * Threads: the loop.
+ */
+#include "lib/layout.h"
+
+#include "lib/bytes.h"
+#include "lib/transport_hbase.h"
+#include "lib/transport_hbase094.h"
+
+#include <string.h>
+
+enum { META_TIERS = 2, ROOT_TIERS = 3 };
+
+/* The one that everybody has. */
+struct switchboard {
+  struct kr_transport base;
+  struct kr_layout *layout;
+  struct kr_transport *behind;
+};
+
+struct kr_layout {
+  struct kr_mem *mem; /* counted */
+  const struct kr_log *log;
+  struct switchboard transport;
+  struct kr_catalog catalog;
+  struct kr_transport *meta, *root; /* NULL = it will not be needed */
+};
+
+/* ---- The catalog of a cluster that is not known --------------------------------------------- */
+
+/* No table has a blank in its name. */
+static const char unknown[] = "the catalog";
+
+static struct keyroute_bytes parent_of_any(struct keyroute_bytes table)
+{
+  return kr_bytes_equal(table, keyroute_string(unknown)) ? kr_bytes(NULL, 0)
+                                                         : keyroute_string(unknown);
+}
+
+/* The root has one region, whatever is looked for. */
+static void search_any(struct kr_buf *key, struct keyroute_bytes table, struct keyroute_bytes row,
+                       enum kr_position position)
+{
+  (void)key;
+  (void)table;
+  (void)row;
+  (void)position;
+}
+
+/* It is asked nothing else: the root is learnt before anything is read from it. */
+static const struct kr_catalog any_catalog = {
+    .root = unknown,
+    .unsettled = true,
+    .parent = parent_of_any,
+    .search_key = search_any,
+};
+
+const struct kr_catalog *kr_layout_catalog(const struct kr_layout *layout)
+{
+  return &layout->catalog;
+}
+
+/* ---- The transport --------------------------------------------------------------------------- */
+
+static struct kr_transport *behind(struct kr_transport *base)
+{
+  return ((struct switchboard *)base)->behind;
+}
+
+static struct kr_request *pass_scan(struct kr_transport *base, const char *host, int port,
+                                    const struct kr_scan *scan, int64_t timeout_ms, kr_scan_cb cb,
+                                    void *arg)
+{
+  return behind(base)->ops->scan(behind(base), host, port, scan, timeout_ms, cb, arg);
+}
+
+static struct kr_request *pass_get(struct kr_transport *base, const char *host, int port,
+                                   const struct kr_gets *gets, int64_t timeout_ms, kr_get_cb cb,
+                                   void *arg)
+{
+  return behind(base)->ops->get(behind(base), host, port, gets, timeout_ms, cb, arg);
+}
+
+static struct kr_request *pass_call(struct kr_transport *base, const char *host, int port,
+                                    const struct kr_method *method, int64_t timeout_ms,
+                                    kr_reply_cb cb, void *arg)
+{
+  return behind(base)->ops->call(behind(base), host, port, method, timeout_ms, cb, arg);
+}
+
+static bool pass_cancel(struct kr_transport *base, struct kr_request *request)
+{
+  struct kr_transport *transport = ((struct kr_request_head *)request)->transport;
+
+  (void)base;
+  return transport->ops->cancel(transport, request);
+}
+
+static void pass_shutdown(struct kr_transport *base)
+{
+  struct kr_layout *layout = ((struct switchboard *)base)->layout;
+
+  if (layout->meta != NULL) {
+    layout->meta->ops->shutdown(layout->meta);
+  }
+  if (layout->root != NULL) {
+    layout->root->ops->shutdown(layout->root);
+  }
+}
+
+/* Those behind it are the layout's. */
+static void pass_free(struct kr_transport *base)
+{
+  (void)base;
+}
+
+static const struct kr_transport_ops ops = {
+    .scan = pass_scan,
+    .get = pass_get,
+    .call = pass_call,
+    .cancel = pass_cancel,
+    .shutdown = pass_shutdown,
+    .free = pass_free,
+};
+
+struct kr_transport *kr_layout_transport(struct kr_layout *layout)
+{
+  return &layout->transport.base;
+}
+
+/* ---- Which ----------------------------------------------------------------------------------- */
+
+static void settle(struct kr_layout *layout, bool root)
+{
+  layout->catalog = root ? kr_catalog_root : kr_catalog_meta;
+  layout->transport.behind = root ? layout->root : layout->meta;
+}
+
+/* Does it say what is not known yet, or known better now? */
+static bool is_news(const struct kr_layout *layout, unsigned tiers)
+{
+  bool may_be_either = layout->meta != NULL && layout->root != NULL;
+
+  return may_be_either && (layout->catalog.unsettled ||
+                           (layout->transport.behind == layout->root && tiers == META_TIERS));
+}
+
+void kr_layout_learn(struct kr_layout *layout, const struct kr_root *root)
+{
+  if (layout != NULL && is_news(layout, root->tiers)) {
+    settle(layout, root->tiers == ROOT_TIERS);
+    kr_log_line(layout->log, KEYROUTE_LOG_INFO, "layout %s, by %.400s",
+                root->tiers == ROOT_TIERS ? "root" : "meta", root->place);
+  }
+}
+
+int kr_layout_new(struct kr_layout **out, struct kr_mem *mem, struct kr_loop *loop,
+                  struct kr_worker *resolver, const struct kr_settings *settings,
+                  struct kr_stats *stats)
+{
+  struct kr_layout *layout = kr_calloc(mem, sizeof(*layout));
+  bool is_root = strcmp(settings->layout, "root") == 0;
+  bool is_meta = strcmp(settings->layout, "meta") == 0;
+  int error = 0;
+
+  if (layout == NULL) {
+    return KEYROUTE_E_NO_MEMORY;
+  }
+  layout->mem = kr_mem_ref(mem);
+  layout->log = &settings->log;
+  layout->transport.base.ops = &ops;
+  layout->transport.layout = layout;
+  layout->catalog = any_catalog;
+  if (!is_root) {
+    error = kr_transport_hbase_new(&layout->meta, mem, loop, resolver, settings, stats);
+  }
+  if (!is_meta && error == 0) {
+    error = kr_transport_hbase094_new(&layout->root, mem, loop, resolver, settings, stats);
+  }
+  if (error != 0) {
+    kr_layout_free(layout);
+    return error;
+  }
+  layout->transport.behind = is_root ? layout->root : layout->meta;
+  if (is_root || is_meta) {
+    settle(layout, is_root);
+  }
+  *out = layout;
+  return 0;
+}
+
+void kr_layout_free(struct kr_layout *layout)
+{
+  if (layout == NULL) {
+    return;
+  }
+  struct kr_mem *mem = layout->mem;
+
+  if (layout->meta != NULL) {
+    layout->meta->ops->free(layout->meta);
+  }
+  if (layout->root != NULL) {
+    layout->root->ops->free(layout->root);
+  }
+  kr_free(mem, layout);
+  kr_mem_release(mem);
+}
