@@ -815,7 +815,7 @@ START_TEST(test_batch__requests_that_name_regions_of_long_keys_wait_side_by_side
     add("w", name);
   }
   ck_assert_int_eq(keyroute_group(&groups, world.cluster.conn, keys, key_count, NULL, &detail), 0);
-  ck_assert_uint_eq(keyroute_groups_regions(groups), 600);
+  ck_assert_uint_eq(keyroute_groups_region_count(groups), 600);
   keyroute_groups_free(groups);
   hop_world_mark(&world);
 

@@ -1,6 +1,7 @@
 /*
- * Lookups through -ROOT- and .META. on scripted servers of HBase 0.94: what they ask, what they find,
- * and what they do where something has moved. The registry is the test's own, and counts its reads.
+ * Lookups through -ROOT- and .META. on scripted servers of HBase 0.94: what they ask, what they
+ * find, and what they do where something has moved. The registry is the test's own, and counts its
+ * reads.
  */
 #include "lib/connection.h"
 
