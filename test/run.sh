@@ -9,7 +9,8 @@
 #   bugs      bugs made on purpose in the library, one after another: the unit tests must see each
 #   address   the same under the address and undefined-behaviour sanitizers, and servers that die
 #   thread    the same under the thread sanitizer
-#   hbase     against real HBase 2.6.3, 2.4.18, 1.7.2 and 0.98.24 (Java, jars from the package registry)
+#   hbase     against real HBase 2.6.3, 2.4.18, 1.7.2, 0.98.24 and 0.94.27 (Java, jars from the package
+#             registry)
 #   valgrind  the command under valgrind, on a real HBase
 #   fuzz      each fuzzer for ten seconds (test/fuzz/README.md)
 #   dist      make distcheck, and the library as an installed one: pkg-config, examples, C and C++
@@ -187,7 +188,7 @@ part_hbase() {
   for version in 2.6.3 2.4.18; do
     hbase_tests "$version" all_regions last_hop oracle
   done
-  for version in 1.7.2 0.98.24-hadoop2; do
+  for version in 1.7.2 0.98.24-hadoop2 0.94.27; do
     hbase_tests "$version" generations
   done
   for program in build/test/integration/*_test; do

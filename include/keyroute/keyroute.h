@@ -754,7 +754,8 @@ KEYROUTE_EXTERN int keyroute_get_async(uint64_t *request, struct keyroute_connec
  *  under way, CANCELLED, CLOSED, NO_MEMORY. All others are those of a row, as of keyroute_get.
  *  Memory: that of the result (32 bytes a row, and the cells), 5 bytes a row while it is read
  *  (asynchronous: 29 and the row itself), and a bounded number of answers on their way.
- *  Threads, blocks: as keyroute_get.  Source: HBase Client.proto, ClientService.Multi */
+ *  Threads, blocks: as keyroute_get, but up to 10 ms behind the deadline.
+ *  Source: HBase Client.proto, ClientService.Multi */
 KEYROUTE_EXTERN int keyroute_get_many(struct keyroute_result **out,
                                       struct keyroute_connection *conn,
                                       const struct keyroute_key *keys, size_t count,
