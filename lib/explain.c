@@ -6,7 +6,9 @@
  *   "state"    the region is offline or on no server: is its whole table disabled?
  *
  *  1. That a table does not exist is said only when the whole of its rows was looked for: a server
- *     that stopped before it met a row is asked again, and then the read has failed.
+ *     that stopped before it met a row is asked again, and then the read has failed. Where they
+ *     stand in several of the parent's regions only the first is read; that there is none in it is
+ *     a hole then, whose upper bound is not looked for.
  *  2. What is learnt corrects the cache: a hole's row and an absent table are forgotten there.
  *  3. A state that cannot be read changes nothing about the answer that stood before.
  */
@@ -78,6 +80,23 @@ static void confirm_again(struct kr_flight *flight)
   flight->host->ended(flight);
 }
 
+/* Has the parent rows of the table above the region of it that was read? */
+static bool goes_on_above(const struct kr_flight *flight)
+{
+  struct kr_buf high;
+
+  if (keyroute_location_end_key(flight->at).len == 0) {
+    return false;
+  }
+  kr_buf_init(&high, flight->means->mem);
+  flight->means->catalog->high_key(&high, kr_table_name(flight->table));
+  bool above = high.len == 0 || flight->means->catalog->compare_keys(
+                                    keyroute_location_end_key(flight->at), kr_buf_view(&high)) < 0;
+
+  kr_buf_clear(&high);
+  return above;
+}
+
 static void on_confirmed(void *arg, const struct kr_failure *failure, const struct kr_rows *rows)
 {
   struct kr_flight *flight = arg;
@@ -90,10 +109,12 @@ static void on_confirmed(void *arg, const struct kr_failure *failure, const stru
 
   if (rows->count == 0 && rows->more) {
     confirm_again(flight);
-  } else if (rows->count == 0) {
+  } else if (rows->count == 0 && !goes_on_above(flight)) {
     kr_cache_clear_table(flight->means->cache, flight->table);
     kr_check_no_table(&flight->failure, &question);
     flight->host->ended(flight);
+  } else if (rows->count == 0) {
+    end_hole(flight, kr_bytes(NULL, 0), NULL);
   } else if (first != NULL && !flight->rows[0].offline &&
              kr_location_covers(first, question.row, question.position)) {
     kr_flight_end_found(flight, first); /* it has just been made */
@@ -130,7 +151,15 @@ static void on_above(void *arg, const struct kr_failure *failure, const struct k
 
 void kr_explain_gap(struct kr_flight *flight)
 {
-  scan_up(flight, "above", &flight->parent_row, false, ABOVE_ROWS, on_above);
+  struct kr_question question = kr_flight_question(flight);
+  struct kr_checked checked;
+
+  if (kr_location_covers(flight->at, kr_buf_view(&flight->parent_row), KR_AT)) {
+    scan_up(flight, "above", &flight->parent_row, false, ABOVE_ROWS, on_above);
+  } else {
+    kr_check_rows(&checked, &question, flight->rows, flight->row_count, true);
+    end_hole(flight, checked.hole_start, NULL);
+  }
 }
 
 /* The answer as it stands without the table's state: a region on no server, or the failure. */

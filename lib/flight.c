@@ -7,7 +7,8 @@
  *
  * On a healthy catalog that is one request. More are made only where the answer needs them:
  *
- *   "below"    no row of the answer was live, or the server stopped early: on, below the last row
+ *   "below"    no row of the answer was live, or the server stopped early: on, below the last row,
+ *              and if need be in the parent's region before this one
  *   "again"    the answer was reported to be wrong since it was asked for: the same once more
  *   others     there is no region that could be asked: explain.c finds out why
  *
@@ -37,6 +38,8 @@ enum { REROUTES_MAX = 3 };
 
 static void read_root(struct kr_flight *flight);
 static void scan_down(struct kr_flight *flight);
+static void locate_parent(struct kr_flight *flight, struct keyroute_bytes row,
+                          enum kr_position position);
 
 struct kr_flight *kr_flight_new(const struct kr_means *means, const struct kr_flight_host *host,
                                 struct kr_locator *locator, struct keyroute_table *table,
@@ -140,6 +143,10 @@ static void read_again(struct kr_flight *flight)
   if (flight->at == NULL) {
     flight->scans++;
     read_root(flight);
+  } else if (!kr_location_covers(flight->at, kr_buf_view(&flight->parent_row), KR_AT)) {
+    keyroute_location_release(flight->at); /* it had stepped down */
+    flight->at = NULL;
+    locate_parent(flight, kr_buf_view(&flight->parent_row), KR_AT);
   } else {
     flight->sent = kr_cache_tick(flight->means->cache);
     scan_down(flight);
@@ -246,6 +253,38 @@ static void decide_failed(struct kr_flight *flight, const struct kr_failure *fai
   }
 }
 
+/* Has the parent rows of the table below the region of it that was scanned? */
+static bool goes_on_below(const struct kr_flight *flight)
+{
+  struct kr_buf low;
+
+  if (keyroute_location_start_key(flight->at).len == 0) {
+    return false;
+  }
+  kr_buf_init(&low, flight->means->mem);
+  flight->means->catalog->low_key(&low, kr_table_name(flight->table));
+  /* Without memory it does, and the lookup of that region will say so. */
+  bool below = low.failed || flight->means->catalog->compare_keys(
+                                 kr_buf_view(&low), keyroute_location_start_key(flight->at)) < 0;
+
+  kr_buf_clear(&low);
+  return below;
+}
+
+/* Go on in the parent's region before this one. */
+static void step_down(struct kr_flight *flight)
+{
+  flight->last_key.len = 0;
+  kr_buf_bytes(&flight->last_key, keyroute_location_start_key(flight->at));
+  keyroute_location_release(flight->at);
+  flight->at = NULL;
+  if (flight->last_key.failed) {
+    kr_flight_end_no_memory(flight);
+  } else {
+    locate_parent(flight, kr_buf_view(&flight->last_key), KR_BEFORE);
+  }
+}
+
 /* The rows are judged. */
 static void decide(struct kr_flight *flight, bool complete)
 {
@@ -264,10 +303,18 @@ static void decide(struct kr_flight *flight, bool complete)
     decide_found(flight, checked.location);
     break;
   case KR_VERDICT_EMPTY:
-    kr_explain_no_rows(flight);
+    if (flight->below) {
+      step_down(flight);
+    } else {
+      kr_explain_no_rows(flight);
+    }
     break;
   case KR_VERDICT_BELOW:
-    scan_down(flight);
+    if (flight->below) {
+      step_down(flight);
+    } else {
+      scan_down(flight);
+    }
     break;
   case KR_VERDICT_BEHIND:
     kr_findings_store_others(flight, NULL);
@@ -292,7 +339,10 @@ static void on_rows(void *arg, const struct kr_failure *failure, const struct kr
     scan_down(flight); /* the server stopped before it met a row */
     return;
   }
-  decide(flight, last || (!rows->more && rows->count < flight->limit));
+  bool at_end = !rows->more && rows->count < flight->limit;
+
+  flight->below = at_end && !last && goes_on_below(flight);
+  decide(flight, last || (at_end && !flight->below));
 }
 
 /* Scan down from the search key, or from below the last row met. */
@@ -389,12 +439,14 @@ static void on_parent(struct kr_lookup *parent)
   }
 }
 
-/* Look for the region of the parent that has parent_row. */
-static void locate_parent(struct kr_flight *flight)
+/* Look for a region of the parent, in order to scan it; the row is the flight's. */
+static void locate_parent(struct kr_flight *flight, struct keyroute_bytes row,
+                          enum kr_position position)
 {
   flight->parent = (struct kr_lookup){
       .table = flight->parent.table,
-      .row = kr_buf_view(&flight->parent_row),
+      .row = row,
+      .position = position,
       .single_try = true,
       .began_us = kr_clock_us(),
       .deadline_us = flight->deadline_us,
@@ -417,7 +469,7 @@ static void find_parent(struct kr_flight *flight, struct keyroute_bytes name)
     kr_flight_end_no_memory(flight);
   } else {
     kr_table_pin(flight->parent.table);
-    locate_parent(flight);
+    locate_parent(flight, kr_buf_view(&flight->parent_row), KR_AT);
   }
 }
 
@@ -446,7 +498,7 @@ void kr_flight_reroute(struct kr_flight *flight, const struct kr_server *root)
   flight->last_key.len = 0;
   keyroute_location_release(flight->at);
   flight->at = NULL;
-  locate_parent(flight);
+  locate_parent(flight, kr_buf_view(&flight->parent_row), KR_AT);
 }
 
 void kr_flight_start(struct kr_flight *flight)

@@ -89,7 +89,8 @@ struct kr_flight {
   size_t row_count;
   unsigned scans;
   unsigned reroutes;
-  struct kr_buf last_key;             /* of the last row met */
+  struct kr_buf last_key;             /* of the last row met, or where the parent's region began */
+  bool below;                         /* there are rows of the table below the parent's region */
   struct keyroute_location *unplaced; /* found, but on no server; borrowed from rows */
 };
 

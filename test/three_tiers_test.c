@@ -276,6 +276,95 @@ START_TEST(test_three_tiers__many_who_want_the_root_at_once_read_it_once)
 }
 END_TEST
 
+/* ---- Across the borders of .META. ------------------------------------------------------------ */
+
+START_TEST(test_three_tiers__region_that_begins_in_the_region_of_meta_before_is_found)
+{
+  struct made094 gone[] = {region("t", "g", "m", 5), region("t", "m", "p", 5)};
+
+  put("t", "c", "p", 6, USERS); /* merged; its row stands before t,g,5 */
+  put("t", "", "c", 6, USERS);
+  fake094_delete(servers, &gone[0]);
+  fake094_delete(servers, &gone[1]);
+  open_as("auto");
+
+  ck_assert_int_eq(found("t", "n", "c").rpcs, 4); /* .META. twice, each found in -ROOT- */
+  ck_assert_int_eq(found("t", "h", "c").rpcs, 0);
+}
+END_TEST
+
+START_TEST(test_three_tiers__dead_row_at_a_border_is_passed_over)
+{
+  struct made094 parent = region("t", "g", "m", 5), other = region("t", "", "g", 5);
+
+  fake094_delete(servers, &other);
+  parent.offline = parent.split = true;
+  fake094_put(servers, &parent, USERS);
+  put("t", "", "m", 4, USERS);
+  open_as("auto");
+
+  found("t", "h", "");
+}
+END_TEST
+
+START_TEST(test_three_tiers__table_across_a_border_without_rows_here_is_no_missing_table)
+{
+  struct made094 gone[] = {region("t", "", "g", 5), region("t", "g", "m", 5),
+                           region("t", "m", "p", 5)};
+
+  for (int i = 0; i < 3; i++) {
+    fake094_delete(servers, &gone[i]);
+  }
+  open_as("auto");
+
+  fails("t", "a", KEYROUTE_E_HOLE);
+  fails("t", "n", KEYROUTE_E_HOLE);
+  found("t", "x", "p");
+}
+END_TEST
+
+START_TEST(test_three_tiers__hole_that_begins_before_a_border_is_told)
+{
+  struct made094 gone[] = {region("t", "g", "m", 5), region("t", "m", "p", 5)};
+
+  fake094_delete(servers, &gone[0]);
+  fake094_delete(servers, &gone[1]);
+  open_as("auto");
+  struct keyroute_detail detail = fails("t", "n", KEYROUTE_E_HOLE);
+
+  ck_assert_ptr_nonnull(strstr(detail.message, "hole from g to"));
+}
+END_TEST
+
+START_TEST(test_three_tiers__last_region_is_found_behind_all_borders)
+{
+  struct keyroute_call call = {.size = sizeof(call), .flags = KEYROUTE_BEFORE};
+  struct keyroute_location *location = NULL;
+
+  open_as("auto");
+  ck_assert_int_eq(keyroute_locate(&location, conn, "t", keyroute_string(""), &call, NULL), 0);
+  struct keyroute_bytes start = keyroute_location_start_key(location);
+
+  ck_assert(start.len == 1 && memcmp(start.data, "p", 1) == 0);
+  keyroute_location_release(location);
+}
+END_TEST
+
+START_TEST(test_three_tiers__regions_across_borders_are_listed)
+{
+  struct keyroute_detail detail = KEYROUTE_DETAIL_INIT;
+  struct keyroute_page *page = NULL;
+
+  open_as("auto");
+  int error = keyroute_regions(&page, conn, "t", keyroute_string(""), keyroute_string(""), 10, NULL,
+                               &detail);
+
+  ck_assert_msg(error == 0, "%s", detail.message);
+  ck_assert_uint_eq(keyroute_page_count(page), 4);
+  keyroute_page_free(page);
+}
+END_TEST
+
 /* ---- What has moved -------------------------------------------------------------------------- */
 
 START_TEST(test_three_tiers__stale_meta_costs_one_read_of_the_root_and_none_of_the_registry)
@@ -563,6 +652,13 @@ static Suite *suite(void)
   tcase_add_loop_test(three, test_three_tiers__cold_lookup_is_three_reads_and_a_warm_one_is_one, 0,
                       2);
   tcase_add_test(three, test_three_tiers__each_region_of_meta_is_found_and_kept);
+  tcase_add_test(three, test_three_tiers__region_that_begins_in_the_region_of_meta_before_is_found);
+  tcase_add_test(three, test_three_tiers__dead_row_at_a_border_is_passed_over);
+  tcase_add_test(three,
+                 test_three_tiers__table_across_a_border_without_rows_here_is_no_missing_table);
+  tcase_add_test(three, test_three_tiers__hole_that_begins_before_a_border_is_told);
+  tcase_add_test(three, test_three_tiers__last_region_is_found_behind_all_borders);
+  tcase_add_test(three, test_three_tiers__regions_across_borders_are_listed);
   tcase_add_test(three,
                  test_three_tiers__stale_meta_costs_one_read_of_the_root_and_none_of_the_registry);
   tcase_add_test(three, test_three_tiers__stale_root_costs_a_read_of_the_registry);
