@@ -210,8 +210,7 @@ static void keep(struct kr_zk_read *read, struct kr_zk_reply *reply)
   *at = reply;
 }
 
-/* ---- The root's znode and its replicas --------------------------------------------------------
- * */
+/* ---- The root's znode and its replicas ------------------------------------------------------ */
 
 /* The number behind "meta-region-server-", 0 if the name is another one's. */
 static int replica_number(const char *name, const char *meta_znode)
