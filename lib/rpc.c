@@ -38,7 +38,7 @@
  * nearly in order, and go to the few servers that hold a catalog. But 10 000 gets that are answered
  * in reverse cost a list 270 ms, and each get, where there are a thousand servers, 3 us.
  *
- * Two codecs share this machine: protobuf RPC, and later 0.94's Writable RPC. SASL will be a state
+ * Two codecs share this machine: protobuf RPC, and 0.94's Writable RPC. SASL will be a state
  * between `opened` and the hello.
  *
  * Threads: the loop only.

@@ -601,6 +601,24 @@ START_TEST(test_three_tiers__rows_are_read_one_and_many)
 }
 END_TEST
 
+START_TEST(test_three_tiers__other_requests_are_refused)
+{
+  struct keyroute_method method = KEYROUTE_METHOD_INIT;
+  struct keyroute_detail detail = KEYROUTE_DETAIL_INIT;
+  struct keyroute_reply *reply = NULL;
+
+  open_as("auto");
+  method.name = "Mutate";
+  ck_assert_int_eq(keyroute_call(&reply, conn, "t", keyroute_string("a"), &method, NULL, &detail),
+                   KEYROUTE_E_INVALID_ARGUMENT);
+
+  ck_assert_ptr_null(reply);
+  ck_assert(!detail.maybe_applied);
+  ck_assert_ptr_nonnull(strstr(detail.message, "before 0.96"));
+  ck_assert_uint_eq(counts(USERS).requests, 0);
+}
+END_TEST
+
 START_TEST(test_three_tiers__regions_are_listed)
 {
   struct keyroute_detail detail = KEYROUTE_DETAIL_INIT;
@@ -687,6 +705,7 @@ static Suite *suite(void)
   tcase_add_test(one, test_three_tiers__holes_are_told_with_their_bounds);
   tcase_add_test(one, test_three_tiers__region_on_no_server_is_told);
   tcase_add_test(one, test_three_tiers__rows_are_read_one_and_many);
+  tcase_add_test(one, test_three_tiers__other_requests_are_refused);
   tcase_add_loop_test(one, test_three_tiers__regions_are_listed, 0, 2);
   tcase_add_test(one, test_three_tiers__upgraded_cluster_turns_out_to_have_two);
   return made;
