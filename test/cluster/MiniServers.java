@@ -75,6 +75,10 @@ final class MiniServers implements Servers {
         thread.getRegionServer().abort("killed by a command");
         thread.join(ABORT_MS);
         if (thread.isAlive()) {
+          thread.interrupt(); // it may wait for something that the lookups going on keep away
+          thread.join(ABORT_MS);
+        }
+        if (thread.isAlive()) {
           throw new IllegalStateException(server + " did not end");
         }
         return;
