@@ -1,7 +1,8 @@
 // The public header alone, as a C++11 program sees it.
 #include "keyroute/keyroute.h"
 
-static keyroute_call call = KEYROUTE_CALL_INIT;
+/* A function has that name, too. */
+static struct keyroute_call call = KEYROUTE_CALL_INIT;
 static keyroute_detail detail = KEYROUTE_DETAIL_INIT;
 
 int main()
