@@ -24,6 +24,29 @@ void comparison_set_seed(unsigned seed)
   printf("KEYROUTE_SEED=%u\n", comparison_seed);
 }
 
+void comparison_create_awkward(const char *commas)
+{
+  static const struct comparison_key plain[] = {KEY("g"), KEY("p")};
+  static const struct comparison_key with_commas[] = {KEY(","), KEY("a,b"), KEY("a,b,"), KEY("c,,"),
+                                                      KEY("c,,,1")};
+  static const struct comparison_key low[] = {KEY("\0"), KEY("\0\0"), KEY("\1"),
+                                              KEY("!a"), KEY("+"),    KEY("-")};
+  static const struct comparison_key high[] = {KEY("\x7f"), KEY("\x80"), KEY("\xfe\xff"),
+                                               KEY("\xff"), KEY("\xff\xff\xff")};
+  static char long_a[1000], long_b[1000];
+  struct comparison_key longs[] = {{long_a, sizeof(long_a)}, {long_b, sizeof(long_b)}};
+
+  memset(long_a, 'k', sizeof(long_a));
+  memset(long_b, 'k', sizeof(long_b));
+  long_b[999] = 'l';
+  comparison_create("t", "", plain, 2);
+  comparison_create("t1", "", plain, 1);
+  comparison_create(commas, "", with_commas, 5);
+  comparison_create("low", "", low, 6);
+  comparison_create("high", "", high, 5);
+  comparison_create("longkeys", "", longs, 2);
+}
+
 size_t comparison_count(void)
 {
   return row_count;

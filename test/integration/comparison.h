@@ -31,6 +31,11 @@ void comparison_add_neighbours(const char *table, const void *key, size_t len);
 void comparison_create(const char *table, const char *options, const struct comparison_key *splits,
                        size_t count);
 
+/* The tables whose keys are awkward for somebody: t, one whose name begins so, and those of commas,
+ * of low, high and long keys.
+ * commas  the name of that table */
+void comparison_create_awkward(const char *commas);
+
 size_t comparison_count(void);
 
 /* One of the first half of the rows, at random: those of tables that do not exist come last. */
