@@ -15,7 +15,7 @@ struct kr_descriptor_replica {
 struct kr_descriptor {
   uint64_t id;         /* of the range: that of its Bigtable table, "r<id>"; never 0 */
   uint64_t generation; /* grows: larger than that of any range it takes over keys from */
-  struct keyroute_bytes start_key, end_key; /* of its level's own keys */
+  struct keyroute_bytes start_key, end_key;     /* of its level's own keys */
   const struct kr_descriptor_replica *replicas; /* the leaseholder first */
   size_t replica_count;                         /* at least 1 */
 };

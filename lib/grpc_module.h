@@ -66,8 +66,7 @@ struct kr_grpc_module {
   /* Start a call of one request and any number of answers; all is copied. Any thread. NULL = out of
    * memory (nothing is called then). *connects grows by one if a channel was made for it. */
   struct kr_grpc_call *(*start)(struct kr_grpc *grpc, const struct kr_grpc_request *request,
-                                const struct kr_grpc_events *events, void *arg,
-                                uint64_t *connects);
+                                const struct kr_grpc_events *events, void *arg, uint64_t *connects);
 
   /* Have it end soon, with CANCELLED unless it has ended otherwise. Any thread; not after its done
    * has begun. */
