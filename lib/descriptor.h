@@ -6,6 +6,11 @@
 /* What the range directory says about one range: the value of an index row in meta1 and meta2, and
  * of the znode that says where meta1 is. */
 
+/* A row key of the store has 4096 bytes at most, and that of an index row one more than the key. */
+enum { KR_DESCRIPTOR_KEY_MAX = 4095 };
+
+enum { KR_DESCRIPTOR_REPLICAS_MAX = 255 };
+
 struct kr_descriptor_replica {
   uint64_t node_id;
   struct keyroute_bytes host; /* an IPv6 address without brackets */
@@ -28,5 +33,9 @@ void kr_descriptor_write(struct kr_buf *out, const struct kr_descriptor *descrip
  * Errors: CORRUPT what it says cannot be; NO_MEMORY. */
 int kr_descriptor_read(struct kr_descriptor **out, struct kr_mem *mem, struct keyroute_bytes value,
                        const char **reason);
+
+/* The same of the message alone, as a refusal's status details carry it. */
+int kr_descriptor_read_message(struct kr_descriptor **out, struct kr_mem *mem,
+                               struct keyroute_bytes message, const char **reason);
 
 #endif

@@ -13,6 +13,7 @@
 #include "test/made094.h"
 
 #include "lib/bytes.h"
+#include "lib/descriptor.h"
 #include "lib/hbase_get.h"
 #include "lib/hbase_multi.h"
 #include "lib/hbase_rpc.h"
@@ -457,6 +458,39 @@ static void write_roots(void)
               kr_bytes("\xff\0\0\0\x11master:16000:1234rs1.example,60020,1600", 5 + 17 + 22));
 }
 
+/* ---- Descriptors of ranges ------------------------------------------------------------------- */
+
+static void write_descriptor(const char *name, const struct kr_descriptor *descriptor)
+{
+  struct kr_buf value;
+
+  kr_buf_init(&value, mem);
+  kr_descriptor_write(&value, descriptor);
+  write_bytes("descriptor", name, kr_buf_view(&value));
+  kr_buf_clear(&value);
+}
+
+static void write_descriptors(void)
+{
+  static const struct kr_descriptor_replica replicas[] = {
+      {.node_id = 3, .host = {"node3.example", 13}, .port = 8967},
+      {.node_id = 1, .host = {"2001:db8::1", 11}, .port = 65535},
+  };
+  struct kr_descriptor descriptor = {
+      .id = 1, .replicas = replicas, .replica_count = 1}; /* of meta1 */
+
+  write_descriptor("meta1", &descriptor);
+  descriptor.id = 300;
+  descriptor.generation = 12;
+  descriptor.start_key = kr_bytes("b,\0\xff", 4);
+  descriptor.end_key = kr_bytes("m", 1);
+  descriptor.replica_count = 2;
+  write_descriptor("two-replicas", &descriptor);
+  descriptor.start_key = kr_bytes("\x02k5", 3);
+  descriptor.end_key = kr_bytes(NULL, 0);
+  write_descriptor("of-meta2", &descriptor);
+}
+
 /* ---- Texts ---------------------------------------------------------------------------------- */
 
 static void write_exception(const char *name, const char *class_name, const char *text)
@@ -654,6 +688,7 @@ int main(int argc, char **argv)
   write_replies();
   write_reads();
   write_roots();
+  write_descriptors();
   write_exceptions();
   write_texts();
   write_writables();

@@ -6,6 +6,7 @@
   X(catalog)                                                                                       \
   X(cell)                                                                                          \
   X(connect_string)                                                                                \
+  X(descriptor)                                                                                    \
   X(escape)                                                                                        \
   X(exception)                                                                                     \
   X(get)                                                                                           \
