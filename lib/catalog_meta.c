@@ -24,6 +24,7 @@
 #include "lib/bytes.h"
 
 #include "lib/catalog_row.h"
+#include "lib/meta_key.h"
 #include "lib/proto/hbase.pb-c.h"
 #include "lib/proto_alloc.h"
 #include "lib/root_text.h"
@@ -252,7 +253,7 @@ const struct kr_catalog kr_catalog_meta = {
     .search_key = search_key,
     .low_key = low_key,
     .high_key = high_key,
-    .compare_keys = kr_catalog_compare_keys,
+    .compare_keys = kr_meta_key_compare,
     .parse_row = parse_row,
     .state_family = state_family,
     .state_key = state_key,

@@ -30,6 +30,7 @@
 #include "lib/bytes.h"
 
 #include "lib/catalog_row.h"
+#include "lib/meta_key.h"
 #include "lib/region094.h"
 #include "lib/root_text.h"
 #include "lib/znode.h"
@@ -144,9 +145,9 @@ static int compare_keys(struct keyroute_bytes a, struct keyroute_bytes b)
   struct keyroute_bytes rows[2], ids[2];
 
   if (!take_meta(&rows[0], &ids[0], a) || !take_meta(&rows[1], &ids[1], b)) {
-    return kr_catalog_compare_keys(a, b);
+    return kr_meta_key_compare(a, b);
   }
-  int order = kr_catalog_compare_keys(rows[0], rows[1]);
+  int order = kr_meta_key_compare(rows[0], rows[1]);
 
   return order != 0 ? order : kr_bytes_compare(ids[0], ids[1]);
 }

@@ -19,6 +19,7 @@
 #include "lib/catalog_row.h"
 
 #include "lib/bytes.h"
+#include "lib/meta_key.h"
 
 #include <string.h>
 
@@ -27,53 +28,6 @@ enum { HOST_MAX = 255 };
 
 /* Room for a printed key in a message. */
 enum { KEY_TEXT = 200 };
-
-/* ---- Keys ---- */
-
-/* The parts of a row key: the table ends at the first comma, the id begins behind the last one.
- * Data NULL = there is no such part. */
-struct key_parts {
-  struct keyroute_bytes table, start, id;
-};
-
-static struct key_parts split_key(struct keyroute_bytes key)
-{
-  const char *data = key.len > 0 ? key.data : "";
-  const char *end = data + key.len;
-  const char *first = memchr(data, ',', key.len);
-  struct key_parts parts = {.table = kr_bytes(data, key.len)};
-
-  if (first != NULL) {
-    const char *rest = first + 1;
-    const char *last = memrchr(rest, ',', (size_t)(end - rest));
-
-    parts.table.len = (size_t)(first - data);
-    parts.start = kr_bytes(rest, (size_t)((last != NULL ? last : end) - rest));
-    if (last != NULL) {
-      parts.id = kr_bytes(last + 1, (size_t)(end - last - 1));
-    }
-  }
-  return parts;
-}
-
-/* A part that is not there sorts before one that is empty. */
-static int compare_parts(struct keyroute_bytes a, struct keyroute_bytes b)
-{
-  int order = kr_bytes_compare(a, b);
-
-  return order != 0 ? order : (a.data != NULL) - (b.data != NULL);
-}
-
-int kr_catalog_compare_keys(struct keyroute_bytes a, struct keyroute_bytes b)
-{
-  struct key_parts left = split_key(a), right = split_key(b);
-  int order = compare_parts(left.table, right.table);
-
-  if (order == 0) {
-    order = compare_parts(left.start, right.start);
-  }
-  return order != 0 ? order : compare_parts(left.id, right.id);
-}
 
 /* ---- Rows ---- */
 
@@ -303,8 +257,7 @@ int kr_catalog_row_read(struct kr_catalog_row *out, struct kr_mem *mem, struct k
 {
   struct kr_region_name name;
   struct kr_region_info *info = NULL;
-
-  struct key_parts parts = split_key(row->key);
+  struct kr_meta_key parts = kr_meta_key_split(row->key);
 
   memset(out, 0, sizeof(*out));
   out->key = row->key;

@@ -10,9 +10,6 @@
 typedef int (*kr_info_parser)(struct kr_region_info **out, struct kr_mem *mem,
                               struct keyroute_bytes value);
 
-/* The order of a table's regions by their names: by table, by start key, by id. */
-int kr_catalog_compare_keys(struct keyroute_bytes a, struct keyroute_bytes b);
-
 /* As kr_catalog.parse_row. */
 int kr_catalog_row_read(struct kr_catalog_row *out, struct kr_mem *mem, struct kr_servers *servers,
                         struct keyroute_bytes table, const struct kr_row *row,

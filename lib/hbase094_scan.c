@@ -7,9 +7,8 @@
  * and closed, three requests for one answer. Going up is for what lookups rarely ask: whether a
  * table has any region, where a hole ends. Nothing is prefetched, neither way.
  *
- *  1. getClosestRowBefore includes its key. The key just below another one, for what is to exclude
- *     it, is that with its last byte one lower and 0xFF behind: region names end in a dot or a
- *     digit, so no comma comes or goes, and no name lies in between. Up, it is that and a NUL.
+ *  1. getClosestRowBefore includes its key. What is to exclude it asks for the key just below
+ *     (meta_key.c). Up, the key just behind another one is that and a NUL.
  *  2. It knows no end. Some releases answer with a row of the table before; that is no row here, as
  *     it is none where a stop row stands at the table's beginning. Other stop rows are not asked
  *     for downwards.
@@ -24,27 +23,12 @@
 
 #include "lib/bytes.h"
 #include "lib/hbase094_result.h"
-
-#include <string.h>
+#include "lib/meta_key.h"
 
 /* Of a Scan. */
 enum { VERSION = 2 };
 
 /* ---- Writing -------------------------------------------------------------------------------- */
-
-/* See invariant 1. */
-static void write_key_below(struct kr_buf *out, struct keyroute_bytes key)
-{
-  const uint8_t *data = key.data;
-
-  if (key.len == 0 || data[key.len - 1] == 0) {
-    kr_buf_bytes(out, kr_bytes(data, key.len > 0 ? key.len - 1 : 0));
-    return;
-  }
-  kr_buf_bytes(out, kr_bytes(data, key.len - 1));
-  kr_buf_u8(out, (uint8_t)(data[key.len - 1] - 1));
-  kr_buf_u8(out, 0xff);
-}
 
 /* A key as a byte array: itself, or what stands directly behind or below it. */
 static void write_key(struct kr_buf *out, struct keyroute_bytes key, bool itself, bool below)
@@ -55,7 +39,7 @@ static void write_key(struct kr_buf *out, struct keyroute_bytes key, bool itself
   if (itself) {
     kr_buf_bytes(&beside, key);
   } else if (below) {
-    write_key_below(&beside, key);
+    kr_meta_key_write_below(&beside, key);
   } else {
     kr_buf_bytes(&beside, key);
     kr_buf_u8(&beside, 0);
@@ -120,14 +104,6 @@ void kr_hbase094_close_write(struct kr_buf *out, int64_t scanner)
 {
   kr_buf_u32(out, 1);
   kr_write_long_param(out, scanner);
-}
-
-struct keyroute_bytes kr_hbase094_scan_table(const struct kr_scan *scan)
-{
-  const char *row = scan->start_row.data;
-  const char *comma = scan->start_row.len > 0 ? memchr(row, ',', scan->start_row.len) : NULL;
-
-  return kr_bytes(row, comma != NULL ? (size_t)(comma + 1 - row) : 0);
 }
 
 /* ---- Reading -------------------------------------------------------------------------------- */

@@ -14,9 +14,6 @@ void kr_hbase094_open_write(struct kr_buf *out, const struct kr_scan *scan);
 void kr_hbase094_next_write(struct kr_buf *out, int64_t scanner, uint32_t rows);
 void kr_hbase094_close_write(struct kr_buf *out, int64_t scanner);
 
-/* What the rows of a scan begin with: the table of its first row, comma included. A view. */
-struct keyroute_bytes kr_hbase094_scan_table(const struct kr_scan *scan);
-
 /* Rows read from a reply; they point into it and into memory. */
 struct kr_hbase094_rows {
   struct kr_rows rows;

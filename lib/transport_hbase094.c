@@ -28,6 +28,7 @@
 #include "lib/hbase094_gets.h"
 #include "lib/hbase094_rpc.h"
 #include "lib/hbase094_scan.h"
+#include "lib/meta_key.h"
 
 #include <string.h>
 
@@ -246,7 +247,7 @@ static struct kr_request *transport_scan(struct kr_transport *base, const char *
                                          kr_scan_cb cb, void *arg)
 {
   struct transport *transport = (struct transport *)base;
-  struct keyroute_bytes table = kr_hbase094_scan_table(scan);
+  struct keyroute_bytes table = kr_meta_key_table(scan->start_row);
   size_t host_size = strlen(host) + 1;
   struct kr_request *request = new_request(transport, table.len + host_size, arg);
   struct kr_buf param;

@@ -143,16 +143,6 @@ START_TEST(test_hbase094_scan__scanner_is_read_and_closed_as_javas_client_does)
 }
 END_TEST
 
-START_TEST(test_hbase094_scan__table_of_a_scan_ends_at_its_first_comma)
-{
-  struct kr_scan scan = {.start_row = BYTES(".META.,t,c,9,9")};
-
-  ck_assert(kr_bytes_equal(kr_hbase094_scan_table(&scan), BYTES(".META.,")));
-  scan.start_row = BYTES("t");
-  ck_assert_uint_eq(kr_hbase094_scan_table(&scan).len, 0);
-}
-END_TEST
-
 START_TEST(test_hbase094_scan__writing_without_memory_says_so)
 {
   struct kr_scan scan = {.region = BYTES("r"), .start_row = BYTES("a"), .family = "info"};
@@ -408,7 +398,6 @@ static Suite *suite(void)
   tcase_add_test(tests, test_hbase094_scan__bounds_of_a_scanner_are_moved_behind_their_keys);
   tcase_add_test(tests, test_hbase094_scan__scanner_without_a_stop_row_goes_to_the_end);
   tcase_add_test(tests, test_hbase094_scan__scanner_is_read_and_closed_as_javas_client_does);
-  tcase_add_test(tests, test_hbase094_scan__table_of_a_scan_ends_at_its_first_comma);
   tcase_add_test(tests, test_hbase094_scan__writing_without_memory_says_so);
   tcase_add_test(tests, test_hbase094_scan__closest_row_is_read_whole);
   tcase_add_test(tests, test_hbase094_scan__one_row_is_all_where_one_was_asked_for);
