@@ -32,7 +32,9 @@ struct kr_grpc_status {
   struct keyroute_bytes message; /* any bytes */
   struct keyroute_bytes details; /* grpc-status-details-bin, decoded; may be empty */
   int64_t pushback_ms;           /* grpc-retry-pushback-ms; -1 = not sent */
-  bool connecting;               /* no connection could be made: nothing was sent */
+  bool connecting;               /* it ended before it had a connection: nothing was sent */
+  bool resolving;                /* and that for want of the host's address */
+  bool too_long; /* a message was longer than max_message_len, or the server's own */
 };
 
 /* What happens to a call, told on the client's own thread: any number of messages, then the end,
@@ -53,29 +55,33 @@ struct kr_grpc_request {
 };
 
 struct kr_grpc;      /* one client: a completion queue, its thread, a channel for each server */
-struct kr_grpc_call; /* one call; gone when its done has returned */
+struct kr_grpc_call; /* one call: a name that is never used again, not to be followed */
 
 /* The module's only symbol, "keyroute_grpc_module". */
 struct kr_grpc_module {
   unsigned version; /* KR_GRPC_MODULE_VERSION, of the library that it was built with */
 
-  /* Errors: NO_MEMORY memory or threads; INVALID_ARGUMENT a PEM that cannot be used (reason: static
-   * text). */
+  /* Errors: NO_MEMORY memory or threads; INVALID_ARGUMENT a PEM without what it should hold, or a
+   * process that was forked while gRPC ran (reason: static text). */
   int (*open)(struct kr_grpc **out, const struct kr_grpc_settings *settings, const char **reason);
 
   /* Start a call of one request and any number of answers; all is copied. Any thread. NULL = out of
-   * memory (nothing is called then). *connects grows by one if a channel was made for it. */
+   * memory, or close has begun (nothing is called then). *connects grows by one if a channel was
+   * made for it. It may have ended when this returns. */
   struct kr_grpc_call *(*start)(struct kr_grpc *grpc, const struct kr_grpc_request *request,
                                 const struct kr_grpc_events *events, void *arg, uint64_t *connects);
 
-  /* Have it end soon, with CANCELLED unless it has ended otherwise. Any thread; not after its done
-   * has begun. */
+  /* Have it end soon, with CANCELLED unless it has ended otherwise; nothing if it has ended. Any
+   * thread, any time until close. */
   void (*cancel)(struct kr_grpc *grpc, struct kr_grpc_call *call);
 
-  /* Cancel what is under way, wait until all have ended, and free. Not on the client's thread. */
+  /* Cancel what is under way, wait until all have ended, and free. Not on the client's thread. In a
+   * child of the process that opened it, nothing: what it had is lost there. */
   void (*close)(struct kr_grpc *grpc);
 };
 
 #define KR_GRPC_MODULE_VERSION 1u
+#define KR_GRPC_MODULE_SYMBOL "keyroute_grpc_module"
+#define KR_GRPC_MODULE_FILE "keyroute-grpc.so"
 
 #endif

@@ -6,8 +6,8 @@ cd "$(dirname "$0")/.."
 failed=0
 complain() { echo "$*"; failed=1; }
 
-pairs=$(grep -oE '^#include "lib/[a-z0-9_]+\.h"' lib/*.c lib/*.h |
-  sed -E 's|^lib/([a-z0-9_]+)\.[ch]:#include "lib/([a-z0-9_]+)\.h"|\1 \2|' | awk '$1 != $2' | sort -u)
+pairs=$(grep -oE '^#include "(lib|module)/[a-z0-9_]+\.h"' {lib,module}/*.[ch] |
+  sed -E 's|^[a-z]+/([a-z0-9_]+)\.[ch]:#include "[a-z]+/([a-z0-9_]+)\.h"|\1 \2|' | awk '$1 != $2' | sort -u)
 [ "$(printf '%s\n' "$pairs" | wc -l)" -gt 50 ] || complain "the includes were not found"
 cycle=$(printf '%s\n' "$pairs" | tsort 2>&1 >/dev/null || true)
 [ -z "$cycle" ] || complain "modules include each other: $cycle"
@@ -15,7 +15,7 @@ cycle=$(printf '%s\n' "$pairs" | tsort 2>&1 >/dev/null || true)
 only() { # HEADER-PATTERN FILES...
   local pattern=$1 found
   shift
-  found=$({ grep -lE "^ *# *include <($pattern)>" lib/*.[ch] tools/*.[ch] || true; } | sort | tr '\n' ' ')
+  found=$({ grep -lE "^ *# *include <($pattern)>" {lib,module,tools}/*.[ch] || true; } | sort | tr '\n' ' ')
   [ "$found" = "$({ [ $# -eq 0 ] || printf '%s\n' "$@"; } | sort | tr '\n' ' ')" ] ||
     complain "<$pattern> is included by $found and not by $*"
 }
@@ -27,7 +27,8 @@ only 'uthash\.h' lib/hash.h
 only 'md5\.h' lib/region.c
 only 'jansson\.h' tools/record.c
 only 'zookeeper/.*' lib/zk_session.c
-only 'grpc/.*'
+only 'grpc/.*' module/grpc_{channel,credentials,library,status,stream}.c module/grpc_{credentials,state}.h
+[ -z "$(grep '"module/' {lib,tools}/*.[ch] || true)" ] || complain "lib/ or tools/ includes module/"
 [ -z "$(grep -l '"lib/' tools/*.[ch] || true)" ] || complain "tools/ includes lib/"
 [ "$failed" -eq 0 ] && echo "includes point one way"
 exit "$failed"

@@ -108,7 +108,7 @@ build() { # FOLDER CONFIGURE-ARGUMENTS
 # The two that mostly wait (for a ZooKeeper to start, for pauses to pass) run beside the others.
 unit_tests() { # FOLDER SUFFIX
   local program name waits="registry_zookeeper_test scenario_test" waiting
-  export KEYROUTE=$top/$1/keyroute
+  export KEYROUTE=$top/$1/keyroute KEYROUTE_MODULE_DIR=$top/$1/module
   for name in $waits; do
     execute "$(log_of "$name$2" "$1")" "$1/test/$name"
   done &
@@ -124,7 +124,7 @@ unit_tests() { # FOLDER SUFFIX
   for name in $waits; do
     judge "$name$2" "$(log_of "$name$2" "$1")"
   done
-  unset KEYROUTE
+  unset KEYROUTE KEYROUTE_MODULE_DIR
 }
 
 part_unit() {
@@ -184,7 +184,7 @@ part_hbase() {
   local version
   say_part "against real HBase"
   build build --enable-werror
-  export KEYROUTE=$top/build/keyroute
+  export KEYROUTE=$top/build/keyroute KEYROUTE_MODULE_DIR=$top/build/module
   for version in 2.6.3 2.4.18; do
     hbase_tests "$version" all_regions last_hop oracle
   done
@@ -197,7 +197,7 @@ part_hbase() {
       *) run "$(basename "$program"), HBase 2.6.3" build "$program" ;;
     esac
   done
-  unset KEYROUTE
+  unset KEYROUTE KEYROUTE_MODULE_DIR
 }
 
 part_valgrind() {

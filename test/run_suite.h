@@ -6,11 +6,13 @@
 #include <check.h>
 #include <stdlib.h>
 
-/* Run a suite and release it. Returns the program's exit status. */
+/* Run a suite and release it, with the modules of this build, unless the environment names others.
+ * Returns the program's exit status. */
 static inline int run_suite(Suite *suite)
 {
   SRunner *runner = srunner_create(suite);
 
+  setenv("KEYROUTE_MODULE_DIR", BUILT_MODULE_DIR, 0);
   srunner_run_all(runner, CK_ENV);
   int failed = srunner_ntests_failed(runner);
 

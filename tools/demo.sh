@@ -5,6 +5,7 @@
 set -euo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top"
+export KEYROUTE_MODULE_DIR=$top/build/module
 
 bold='' plain=''
 [ ! -t 1 ] || { bold=$'\033[1m' plain=$'\033[0m'; }

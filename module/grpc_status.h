@@ -1,0 +1,9 @@
+#ifndef KR_GRPC_STATUS_H
+#define KR_GRPC_STATUS_H
+
+#include "module/grpc_state.h"
+
+/* How a stream ended, all of whose batches are back. It is borrowed from the stream. */
+struct kr_grpc_status kr_grpc_status_read(const struct kr_grpc_stream *stream);
+
+#endif
