@@ -3,6 +3,17 @@
 
 #include "keyroute/keyroute.h"
 
+/* The longest host name: one in DNS is no longer. */
+enum { KR_HOST_MAX = 255 };
+
+/* A place that a server named: where a region is now. */
+struct kr_place {
+  char host[KR_HOST_MAX + 1]; /* "" = none was named */
+  uint16_t port;
+  int64_t start_code; /* 0 = not said */
+  int64_t seqnum;     /* -1 = not said */
+};
+
 /* Why something did not work, as the part that saw it tells the part that asked. */
 struct kr_failure {
   int code;                  /* KEYROUTE_E_..., 0 = none */
@@ -14,6 +25,7 @@ struct kr_failure {
   enum keyroute_fault fault; /* what the exception is to whoever was sent there; with REMOTE,
                               * OVERLOADED and AUTH */
   int64_t wait_ms;           /* the server's own wait, 0 = none */
+  struct kr_place moved;     /* with the fault MOVED: to where, as far as the server says */
   size_t answer_len;         /* with TOO_LARGE of a whole answer: how large it was, else 0 */
   char server[272];          /* "host:port" that failed, "" = none */
   char message[768];         /* one line, printable, names the thing */

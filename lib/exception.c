@@ -257,6 +257,9 @@ void kr_exception_map(struct kr_failure *failure, const struct kr_exception *exc
   failure->fault = overloaded ? KEYROUTE_FAULT_OVERLOADED : meaning->fault;
   failure->sent = true;
   failure->refused = overloaded || meaning->nothing_done;
+  if (failure->fault == KEYROUTE_FAULT_MOVED) {
+    kr_exception_moved(&failure->moved, text);
+  }
 }
 
 enum keyroute_fault kr_exception_fault(const char *class_name)
@@ -294,20 +297,21 @@ static bool field_number(int64_t *out, struct keyroute_bytes text, int64_t max, 
   return text.len == 0 || kr_bytes_number(out, text, max) == text.len;
 }
 
-bool kr_exception_moved(struct kr_moved *out, const char *text)
+bool kr_exception_moved(struct kr_place *out, const char *text)
 {
   struct keyroute_bytes line = kr_bytes(text, strcspn(text, "\r\n"));
-  struct kr_moved moved;
+  struct keyroute_bytes host = field(&line, "hostname=", " ");
+  struct kr_place place = {.host = ""};
   int64_t port;
 
-  moved.host = field(&line, "hostname=", " ");
-  if (moved.host.len == 0 || moved.host.len > KR_HOST_MAX ||
+  if (host.len == 0 || host.len > KR_HOST_MAX ||
       !field_number(&port, field(&line, "port=", " ."), UINT16_MAX, 0) || port == 0 ||
-      !field_number(&moved.start_code, field(&line, "startCode=", " ."), INT64_MAX, 0) ||
-      !field_number(&moved.seqnum, field(&line, "locationSeqNum=", " ."), INT64_MAX, -1)) {
+      !field_number(&place.start_code, field(&line, "startCode=", " ."), INT64_MAX, 0) ||
+      !field_number(&place.seqnum, field(&line, "locationSeqNum=", " ."), INT64_MAX, -1)) {
     return false;
   }
-  moved.port = (uint16_t)port;
-  *out = moved;
+  memcpy(place.host, host.data, host.len);
+  place.port = (uint16_t)port;
+  *out = place;
   return true;
 }

@@ -11,25 +11,16 @@ struct kr_exception {
   bool server_overloaded;
 };
 
-/* What an exception means for the one who asked: code, kind, final, wait_ms and the message
- * "Class: first line of the text". failure->server is left empty. */
+/* What an exception means for the one who asked: code, kind, final, wait_ms, the place that it
+ * names, and the message "Class: first line of the text". failure->server is left empty. */
 void kr_exception_map(struct kr_failure *failure, const struct kr_exception *exception);
 
 /* What the exception of that class is to an application that got it. */
 enum keyroute_fault kr_exception_fault(const char *class_name);
 
-/* The longest host name: one in DNS is no longer. */
-enum { KR_HOST_MAX = 255 };
-
 /* Where a RegionMovedException's text says that the region is: "Region moved to: hostname=h
  * port=16020 startCode=123. As of locationSeqNum=5."; older servers leave out the last or the last
  * two. False = it names no place. */
-struct kr_moved {
-  struct keyroute_bytes host; /* a view into the text */
-  uint16_t port;
-  int64_t start_code; /* 0 = not said */
-  int64_t seqnum;     /* -1 = not said */
-};
-bool kr_exception_moved(struct kr_moved *out, const char *text);
+bool kr_exception_moved(struct kr_place *out, const char *text);
 
 #endif

@@ -173,7 +173,7 @@ int keyroute_report_exception(enum keyroute_fault *out, struct keyroute_connecti
                               const char *text, int replica)
 {
   int error = check(conn, location, replica);
-  struct kr_moved moved = {.host = kr_bytes(NULL, 0)};
+  struct kr_place place = {.host = ""};
 
   if (error != 0 || class_name == NULL) {
     return KEYROUTE_E_INVALID_ARGUMENT;
@@ -187,12 +187,12 @@ int keyroute_report_exception(enum keyroute_fault *out, struct keyroute_connecti
       .replica = replica,
   };
 
-  if (report.fault == KEYROUTE_FAULT_MOVED && text != NULL && kr_exception_moved(&moved, text)) {
-    report.port = moved.port;
-    report.start_code = moved.start_code;
-    report.seqnum = moved.seqnum;
+  if (report.fault == KEYROUTE_FAULT_MOVED && text != NULL && kr_exception_moved(&place, text)) {
+    report.port = place.port;
+    report.start_code = place.start_code;
+    report.seqnum = place.seqnum;
   }
-  error = take(conn, &report, moved.host);
+  error = take(conn, &report, keyroute_string(place.host));
   if (error == 0 && out != NULL) {
     *out = report.fault;
   }

@@ -19,7 +19,6 @@
 #include "lib/heal.h"
 
 #include "lib/clock.h"
-#include "lib/exception.h"
 #include "lib/random.h"
 #include "lib/report.h"
 
@@ -41,25 +40,20 @@ static enum keyroute_fault fault_of(const struct kr_failure *failure)
   }
 }
 
-/* Put the place that the exception names into a report, its host into room for one. */
-static void name_place(struct kr_report *report, char *host, const struct kr_failure *failure)
+/* Put the place that the server named into a report. */
+static void name_place(struct kr_report *report, const struct kr_place *place)
 {
-  struct kr_moved moved;
-
-  if (kr_exception_moved(&moved, failure->message)) {
-    memcpy(host, moved.host.data, moved.host.len);
-    host[moved.host.len] = '\0';
-    report->host = host;
-    report->port = moved.port;
-    report->start_code = moved.start_code;
-    report->seqnum = moved.seqnum;
+  if (place->host[0] != '\0') {
+    report->host = place->host;
+    report->port = place->port;
+    report->start_code = place->start_code;
+    report->seqnum = place->seqnum;
   }
 }
 
 void kr_heal_report(struct keyroute_connection *conn, struct keyroute_location *location,
                     int replica, const struct kr_failure *failure)
 {
-  char host[KR_HOST_MAX + 1];
   struct kr_report report = {
       .location = location,
       .fault = fault_of(failure),
@@ -72,7 +66,7 @@ void kr_heal_report(struct keyroute_connection *conn, struct keyroute_location *
     return; /* there is nothing to say, or it has been said */
   }
   if (report.fault == KEYROUTE_FAULT_MOVED) {
-    name_place(&report, host, failure);
+    name_place(&report, &failure->moved);
   }
   if (kr_reports_take(conn->reports, &report)) {
     kr_connection_sweep(conn);

@@ -224,12 +224,11 @@ static const struct {
 
 START_TEST(test_exception__moved_region_names_its_place)
 {
-  struct kr_moved moved;
+  struct kr_place moved;
 
   ck_assert(kr_exception_moved(&moved, moves[_i].text));
 
-  ck_assert_uint_eq(moved.host.len, strlen(moves[_i].host));
-  ck_assert_mem_eq(moved.host.data, moves[_i].host, moved.host.len);
+  ck_assert_str_eq(moved.host, moves[_i].host);
   ck_assert_int_eq(moved.port, moves[_i].port);
   ck_assert_int_eq(moved.start_code, moves[_i].start_code);
   ck_assert_int_eq(moved.seqnum, moves[_i].seqnum);
@@ -256,7 +255,7 @@ static const char *const no_moves[] = {
 
 START_TEST(test_exception__text_that_is_no_place_is_none)
 {
-  struct kr_moved moved = {.port = 7};
+  struct kr_place moved = {.port = 7};
 
   ck_assert(!kr_exception_moved(&moved, no_moves[_i]));
 
@@ -267,7 +266,7 @@ END_TEST
 START_TEST(test_exception__host_longer_than_any_name_is_no_place)
 {
   char text[400] = "hostname=";
-  struct kr_moved moved;
+  struct kr_place moved;
 
   memset(text + 9, 'h', 256);
   strcpy(text + 9 + 256, " port=1");

@@ -306,24 +306,23 @@ START_TEST(test_transport_reads__exception_fails_the_read_and_the_connection_sta
 }
 END_TEST
 
-START_TEST(test_transport_reads__place_of_a_region_that_moved_is_in_the_message)
+START_TEST(test_transport_reads__place_of_a_region_that_moved_is_in_the_failure)
 {
   struct asked one, many;
-  struct kr_moved moved;
 
   fake_server_move_region(server, &hosted[0], "rs2.example", 16021, 78, 12);
   get(&one, 1);
   get(&many, ROWS);
 
   ck_assert_int_eq(one.failure.kind, KEYROUTE_KIND_HINT);
-  ck_assert(kr_exception_moved(&moved, one.failure.message));
-  ck_assert(is_text(moved.host, "rs2.example"));
+  ck_assert_str_eq(one.failure.moved.host, "rs2.example");
   ck_assert_ptr_nonnull(many.rows[1].failure);
-  ck_assert(kr_exception_moved(&moved, many.rows[1].failure->message));
-  ck_assert(is_text(moved.host, "rs2.example"));
-  ck_assert_uint_eq(moved.port, 16021);
-  ck_assert_int_eq(moved.start_code, 78);
-  ck_assert_int_eq(moved.seqnum, 12);
+  const struct kr_place *moved = &many.rows[1].failure->moved;
+
+  ck_assert_str_eq(moved->host, "rs2.example");
+  ck_assert_uint_eq(moved->port, 16021);
+  ck_assert_int_eq(moved->start_code, 78);
+  ck_assert_int_eq(moved->seqnum, 12);
   expect_read(&many, 2, "n/f:q@5=v");
   release(&many);
 }
@@ -567,7 +566,7 @@ int main(void)
   tcase_add_loop_test(tcase, test_transport_reads__many_rows_are_one_multi, 0, 3);
   tcase_add_test(tcase, test_transport_reads__rows_outlive_the_transport);
   tcase_add_test(tcase, test_transport_reads__exception_fails_the_read_and_the_connection_stays);
-  tcase_add_test(tcase, test_transport_reads__place_of_a_region_that_moved_is_in_the_message);
+  tcase_add_test(tcase, test_transport_reads__place_of_a_region_that_moved_is_in_the_failure);
   tcase_add_test(tcase, test_transport_reads__row_with_an_exception_fails_alone);
   tcase_add_loop_test(
       tcase, test_transport_reads__answer_not_believed_is_told_and_the_next_read_reconnects, 0,

@@ -5,15 +5,15 @@
 #include "test/fuzz/fuzz.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Where the text says that the region is. */
 static void check_moved(const char *text)
 {
-  struct kr_moved moved = {.seqnum = -99};
+  struct kr_place moved = {.seqnum = -99};
 
   if (kr_exception_moved(&moved, text)) {
-    fuzz_check_inside(moved.host, keyroute_string(text));
-    FUZZ_CHECK(moved.host.len > 0 && moved.host.len <= KR_HOST_MAX && moved.port > 0);
+    FUZZ_CHECK(strstr(text, moved.host) != NULL && moved.host[0] != '\0' && moved.port > 0);
     FUZZ_CHECK(moved.start_code >= 0 && moved.seqnum >= -1);
   } else {
     FUZZ_CHECK(moved.seqnum == -99);
