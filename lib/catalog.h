@@ -30,7 +30,8 @@ struct kr_catalog {
    * for it is the root. */
   struct keyroute_bytes (*parent)(struct keyroute_bytes table);
 
-  /* The row of the parent from which a reversed scan meets the wanted region first. */
+  /* The row of the parent from which a reversed scan meets the wanted region first. With KR_BEFORE
+   * that row itself is not meant. */
   void (*search_key)(struct kr_buf *key, struct keyroute_bytes table, struct keyroute_bytes row,
                      enum kr_position position);
 
@@ -65,5 +66,8 @@ extern const struct kr_catalog kr_catalog_meta;
 
 /* Three tiers: -ROOT-, whose place the registry knows, .META., and user tables. */
 extern const struct kr_catalog kr_catalog_root;
+
+/* A range directory: meta1, whose place the registry knows, meta2, and the map. */
+extern const struct kr_catalog kr_catalog_range;
 
 #endif

@@ -6,8 +6,9 @@
 /* What the range directory says about one range: the value of an index row in meta1 and meta2, and
  * of the znode that says where meta1 is. */
 
-/* A row key of the store has 4096 bytes at most, and that of an index row one more than the key. */
-enum { KR_DESCRIPTOR_KEY_MAX = 4095 };
+/* A row key of the store has 4096 bytes at most, and that of an index row one more than the start
+ * key. One is left to look for what is above all start keys of that length. */
+enum { KR_DESCRIPTOR_KEY_MAX = 4094 };
 
 enum { KR_DESCRIPTOR_REPLICAS_MAX = 255 };
 

@@ -362,7 +362,7 @@ static void scan_down(struct kr_flight *flight)
     struct kr_scan scan = {
         .start_row = kr_buf_view(first ? &flight->parent_row : &flight->last_key),
         .stop_row = kr_buf_view(&stop),
-        .include_start = first,
+        .include_start = first && flight->position == KR_AT,
         .include_stop = true,
         .reversed = true,
         .limit = flight->limit,

@@ -14,7 +14,8 @@
  *     taken back. Another replica whose server was dropped is as good as on no server.
  *
  * The name of a replica other than the primary is made on demand (HBase RegionInfo: "_%04X" is put
- * behind the region id, before the MD5): hardly anybody asks for it.
+ * behind the region id, before the MD5): hardly anybody asks for it. Ranges have one name each,
+ * whoever is asked.
  */
 #include "lib/location.h"
 
@@ -41,6 +42,9 @@ static const char *const state_names[] = {
     [KR_STATE_ABNORMALLY_CLOSED] = "ABNORMALLY_CLOSED",
     [KR_STATE_OTHER] = "OTHER",
 };
+
+/* What fits a location's bits for it. */
+#define ENCODED_LEN_MAX ((1u << 30) - 1)
 
 _Static_assert(KR_STATE_OTHER <= 0xf, "a location's four bits hold every state");
 
@@ -125,12 +129,13 @@ struct keyroute_location *kr_location_new(struct kr_mem *mem, const struct kr_lo
   *location = (struct keyroute_location){
       .refs = 1,
       .encoded_inside = inside,
+      .one_name = parts->one_name,
       .state = parts->state & 0xf,
       .replica_count = (uint8_t)parts->replica_count,
       .table_len = (uint32_t)parts->table_len & 0xffffff,
       .start_len = (uint32_t)parts->start_len,
       .name_len = (uint32_t)parts->name.len,
-      .encoded_len = (uint32_t)parts->encoded.len & INT32_MAX,
+      .encoded_len = (uint32_t)parts->encoded.len & ENCODED_LEN_MAX,
       .end_len = (uint32_t)parts->end_key.len,
       .region_id = parts->region_id,
       .mem = kr_mem_ref(mem),
@@ -160,6 +165,7 @@ struct keyroute_location *kr_location_copy(const struct keyroute_location *locat
       .encoded = primary_encoded(location),
       .end_key = keyroute_location_end_key(location),
       .region_id = location->region_id,
+      .one_name = location->one_name,
       .state = (enum kr_region_state)location->state,
       .replicas = location->replicas,
       .replica_count = location->replica_count,
@@ -293,12 +299,17 @@ static size_t copy_out(void *out, size_t size, struct keyroute_bytes bytes)
   return bytes.len;
 }
 
+static bool has_primary_name(const struct keyroute_location *location, int replica)
+{
+  return replica <= 0 || location->one_name;
+}
+
 size_t keyroute_location_encoded_name(const struct keyroute_location *location, int replica,
                                       void *out, size_t size)
 {
   char encoded[33];
 
-  if (replica <= 0) {
+  if (has_primary_name(location, replica)) {
     return copy_out(out, size, primary_encoded(location));
   }
   if (!location->encoded_inside) {
@@ -315,7 +326,7 @@ size_t keyroute_location_region_name(const struct keyroute_location *location, i
   char tail[64];
   size_t head_len = (size_t)location->table_len + location->start_len + 2;
 
-  if (replica <= 0) {
+  if (has_primary_name(location, replica)) {
     return copy_out(out, size, kr_location_name(location));
   }
   int tail_len =
@@ -336,7 +347,7 @@ size_t keyroute_location_region_name(const struct keyroute_location *location, i
 struct keyroute_bytes kr_location_replica_name(const struct keyroute_location *location,
                                                int replica, struct kr_buf *room)
 {
-  if (replica <= 0) {
+  if (has_primary_name(location, replica)) {
     return kr_location_name(location);
   }
   size_t at = room->len;

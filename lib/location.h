@@ -60,8 +60,9 @@ struct keyroute_location {
   uint32_t table_len : 24; /* of the name */
   uint32_t start_len;      /* of the name, behind the table and a comma */
   uint32_t name_len;
-  uint32_t encoded_len : 31;
+  uint32_t encoded_len : 30;
   uint32_t encoded_inside : 1; /* it is part of the name, else it is behind the end key */
+  uint32_t one_name : 1;       /* all replicas are called as the primary */
   uint32_t end_len;            /* behind the name */
   uint32_t expires_ds;         /* age.c: the end of its time to live; loop thread */
   uint32_t used_ds;            /* age.c: when it was last known to be in use; loop thread */
@@ -90,6 +91,7 @@ struct kr_location_parts {
   struct keyroute_bytes encoded; /* a view into name, or text of its own for catalog regions */
   struct keyroute_bytes end_key;
   int64_t region_id;
+  bool one_name; /* all replicas are called as the primary */
   enum kr_region_state state;
   const struct kr_replica *replicas;
   int replica_count; /* at least 1, at most KR_REPLICAS_MAX */

@@ -1,5 +1,6 @@
-/* A row of hbase:meta or .META.: its key, its regioninfo and its columns, whatever they say.
- * The input: which table is asked for, then KeyValues; those of the first one's row are the row. */
+/* A row of hbase:meta, .META. or a range directory's index: its key, its regioninfo or descriptor
+ * and its columns, whatever they say. The input: which table is asked for, then KeyValues; those of
+ * the first one's row are the row. */
 #include "lib/catalog.h"
 
 #include "lib/bytes.h"
@@ -23,7 +24,18 @@ static size_t read_cells(struct kr_cell *cells, struct keyroute_bytes bytes)
 }
 
 /* A row that is believed says what its key says. */
-static void check_believed(const struct kr_catalog_row *row, struct keyroute_bytes table)
+static void check_range(const struct kr_catalog_row *row, struct keyroute_bytes table)
+{
+  const struct keyroute_location *location = row->location;
+
+  fuzz_check_location(location);
+  FUZZ_CHECK(kr_bytes_equal(keyroute_location_table(location), table));
+  FUZZ_CHECK(row->key.len == keyroute_location_start_key(location).len + 1);
+  FUZZ_CHECK(kr_bytes_equal(row->start_key, keyroute_location_start_key(location)));
+  FUZZ_CHECK(keyroute_location_region_id(location) >= 0);
+}
+
+static void check_region(const struct kr_catalog_row *row, struct keyroute_bytes table)
 {
   const struct keyroute_location *location = row->location;
   struct kr_region_name name;
@@ -48,8 +60,10 @@ static void parse(const struct kr_catalog *catalog, struct kr_mem *mem, struct k
   if (error == 0 && out.location == NULL) {
     FUZZ_CHECK(out.failure.code == KEYROUTE_E_CORRUPT);
     fuzz_check_failure(&out.failure);
+  } else if (error == 0 && catalog == &kr_catalog_range) {
+    check_range(&out, table);
   } else if (error == 0) {
-    check_believed(&out, table);
+    check_region(&out, table);
   }
   keyroute_location_release(out.location);
 }
@@ -68,6 +82,7 @@ int FUZZ_ENTRY(catalog)(const uint8_t *data, size_t len)
     row.key = cells[0].row;
     parse(&kr_catalog_meta, mem, servers, table, &row);
     parse(&kr_catalog_root, mem, servers, table, &row);
+    parse(&kr_catalog_range, mem, servers, table, &row);
   }
   kr_servers_free(servers);
   fuzz_mem_done(mem);

@@ -1,5 +1,5 @@
 /* What the registry keeps: the bytes of the znodes meta-region-server and root-region-server, with
- * HBase's header and without, and a root that somebody wrote down. */
+ * HBase's header and without, the descriptor of meta1, and a root that somebody wrote down. */
 #include "lib/znode.h"
 
 #include "lib/bytes.h"
@@ -77,6 +77,8 @@ int FUZZ_ENTRY(znode)(const uint8_t *data, size_t len)
   parse_root(&kr_catalog_meta, mem, true, payload);
   parse_root(&kr_catalog_root, mem, false, payload);
   parse_root(&kr_catalog_root, mem, true, payload);
+  parse_root(&kr_catalog_range, mem, false, payload);
+  parse_root(&kr_catalog_range, mem, true, payload);
   fuzz_mem_done(mem);
   return 0;
 }

@@ -470,6 +470,41 @@ static void write_descriptor(const char *name, const struct kr_descriptor *descr
   kr_buf_clear(&value);
 }
 
+/* As the znode holds it. */
+static void write_znode_of_meta1(const struct kr_descriptor *descriptor)
+{
+  struct kr_buf value;
+
+  kr_buf_init(&value, mem);
+  kr_descriptor_write(&value, descriptor);
+  write_bytes("znode", "meta1", kr_buf_view(&value));
+  kr_buf_clear(&value);
+}
+
+/* As a row of meta2 holds it. */
+static void write_index_row(const char *name, const struct kr_descriptor *descriptor)
+{
+  struct kr_buf value, key, seed;
+
+  kr_buf_init(&value, mem);
+  kr_buf_init(&key, mem);
+  kr_buf_init(&seed, mem);
+  kr_descriptor_write(&value, descriptor);
+  kr_buf_u8(&key, 2);
+  kr_buf_bytes(&key, descriptor->start_key);
+  struct fake_cell cell = {
+      .family = (char *)"r", .qualifier = (char *)"d", .value = value.data, .value_len = value.len};
+  struct fake_row row = {.key = key.data, .key_len = key.len};
+
+  kr_buf_u8(&seed, 0);
+  kr_buf_u8(&seed, 0); /* asked for is table t, which is of that level, too */
+  write_cell(&seed, &row, &cell);
+  write_seed("catalog", name, &seed);
+  kr_buf_clear(&seed);
+  kr_buf_clear(&key);
+  kr_buf_clear(&value);
+}
+
 static void write_descriptors(void)
 {
   static const struct kr_descriptor_replica replicas[] = {
@@ -480,12 +515,14 @@ static void write_descriptors(void)
       .id = 1, .replicas = replicas, .replica_count = 1}; /* of meta1 */
 
   write_descriptor("meta1", &descriptor);
+  write_znode_of_meta1(&descriptor);
   descriptor.id = 300;
   descriptor.generation = 12;
   descriptor.start_key = kr_bytes("b,\0\xff", 4);
   descriptor.end_key = kr_bytes("m", 1);
   descriptor.replica_count = 2;
   write_descriptor("two-replicas", &descriptor);
+  write_index_row("range", &descriptor);
   descriptor.start_key = kr_bytes("\x02k5", 3);
   descriptor.end_key = kr_bytes(NULL, 0);
   write_descriptor("of-meta2", &descriptor);
