@@ -2,8 +2,8 @@
 # Runs every test, having installed what is missing. The last line is "N passed, N failed".
 #
 #   test/run.sh              everything
-#   test/run.sh unit         one part: unit, bugs, address, thread, hbase, valgrind, fuzz, dist (several may be
-#                            named)
+#   test/run.sh unit         one part: unit, bugs, address, thread, hbase, range, valgrind, fuzz, dist (several
+#                            may be named)
 #
 #   unit      the tests that need no cluster, as built by default
 #   bugs      bugs made on purpose in the library, one after another: the unit tests must see each
@@ -11,6 +11,7 @@
 #   thread    the same under the thread sanitizer
 #   hbase     against real HBase 2.6.3, 2.4.18, 1.7.2, 0.98.24 and 0.94.27 (Java, jars from the package
 #             registry)
+#   range     against real Bigtable nodes (Go, modules from the module proxy) and a real ZooKeeper
 #   valgrind  the command under valgrind, on a real HBase
 #   fuzz      each fuzzer for ten seconds (test/fuzz/README.md)
 #   dist      make distcheck, and the library as an installed one: pkg-config, examples, C and C++
@@ -25,7 +26,7 @@ trap 'trap - INT TERM; say "interrupted"; kill -TERM 0' INT TERM
 export srcdir=$top KEYROUTE_CLUSTER_DIR=$top/test/cluster
 
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(unit bugs address thread hbase valgrind fuzz dist)
+[ ${#parts[@]} -gt 0 ] || parts=(unit bugs address thread hbase range valgrind fuzz dist)
 passed=0 failed=0 skipped=0
 say() { printf '%s\n' "$*"; }
 say_part() { printf '\n== %s\n' "$*"; }
@@ -193,11 +194,23 @@ part_hbase() {
   done
   for program in build/test/integration/*_test; do
     case $(basename "$program") in
-      all_regions_test | generations_test | last_hop_test | oracle_test | *.o) ;;
+      all_regions_test | generations_test | last_hop_test | oracle_test | range_*_test | *.o) ;;
       *) run "$(basename "$program"), HBase 2.6.3" build "$program" ;;
     esac
   done
   unset KEYROUTE KEYROUTE_MODULE_DIR
+}
+
+part_range() {
+  local program
+  say_part "against real Bigtable nodes"
+  build build --enable-werror
+  test/nodes/prepare.sh >/dev/null || say "Bigtable nodes cannot be had"
+  export KEYROUTE=$top/build/keyroute
+  for program in build/test/integration/range_*_test; do
+    run "$(basename "$program")" build "$program"
+  done
+  unset KEYROUTE
 }
 
 part_valgrind() {

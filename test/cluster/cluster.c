@@ -1,382 +1,81 @@
-/* Drives a real HBase from a C test.  cluster.h says what each function does.
+/* Drives a real HBase from a C test.  cluster.h says what each function does; fixture.c does it.
  *
- * The child is run.sh, which execs Java.  It writes the protocol to a pipe and reads commands from
- * another; its stderr goes to a third during the preparation (the last line is the reason of a
- * failure) and is the test's own afterwards.
- *
- * 1. The child never outlives the test: it ends when its stdin is closed, and gets SIGTERM when
- *    the thread that started it dies.  It is in a process group of its own, so that a terminal's
- *    ^C reaches the test first and the group can be killed as a whole.
- * 2. Nothing waits without a deadline: every read is preceded by poll().
- * 3. Pipes are close-on-exec, so that no other child keeps the cluster's stdin open.
- *
- * Only libc is used, none of the library under test.
+ * What is here is what is HBase's own: where its folder is, the words of run.sh, and what its READY
+ * line tells.  Only libc is used, none of the library under test.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* pipe2, vasprintf */
-#endif
 #include "cluster.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
+#include "test/fixture.h"
+
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-#define PREPARE_MS (15 * 60 * 1000)
-#define READY_MS (180 * 1000)
-#define COMMAND_MS (150 * 1000)
-#define POLITE_STOP_MS 5000
-#define TERM_STOP_MS 7000
-#define KILL_STOP_MS 5000
-
-struct text {
-  char *data; /* ends with NUL unless NULL */
-  size_t len;
-};
 
 struct cluster {
-  pid_t pid;
-  int commands;       /* write end of the child's stdin, -1 after closing */
-  int answers;        /* read end of its stdout */
-  struct text unread; /* came from answers, not yet given out as lines */
-  struct text answer; /* after OK or ERR */
-  int deadline_ms;
+  struct fixture *fixture;
   char zookeeper[64];
   char parent[64];
   char version[64];
 };
 
-static char last_reason[512];
-
-static int64_t now_ms(void)
+static struct fixture_program describe(const struct cluster_options *options, char *name,
+                                       size_t name_size)
 {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-static int left_ms(int64_t end)
-{
-  int64_t left = end - now_ms();
-  return left > 0 ? (int)left : 0;
-}
-
-__attribute__((format(printf, 2, 3))) static enum cluster_result fail(enum cluster_result result,
-                                                                      const char *format, ...)
-{
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(last_reason, sizeof last_reason, format, arguments);
-  va_end(arguments);
-  fprintf(stderr, "cluster: %s\n", last_reason);
-  return result;
-}
-
-static void text_append(struct text *text, const char *data, size_t len)
-{
-  char *grown = realloc(text->data, text->len + len + 1);
-  if (grown == NULL) {
-    fprintf(stderr, "cluster: out of memory\n");
-    abort();
-  }
-  if (len > 0) {
-    memcpy(grown + text->len, data, len);
-  }
-  text->data = grown;
-  text->len += len;
-  text->data[text->len] = '\0';
-}
-
-static void text_clear(struct text *text)
-{
-  free(text->data);
-  text->data = NULL;
-  text->len = 0;
-}
-
-/* Starting and ending processes. */
-
-/* In the child: from here to exec only what is safe after fork. */
-static void become(char *const argv[], pid_t parent, const int from[3])
-{
-  for (int fd = 0; fd < 3; fd++) {
-    if (from[fd] >= 0 && dup2(from[fd], fd) < 0) {
-      _exit(127);
-    }
-  }
-  setpgid(0, 0);
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (getppid() != parent) {
-    _exit(127);
-  }
-  execv(argv[0], argv);
-  _exit(127);
-}
-
-/* from = what the child gets as fds 0, 1 and 2, above 2 each; -1 = what the test has. */
-static pid_t spawn(char *const argv[], const int from[3])
-{
-  pid_t parent = getpid();
-  fflush(NULL);
-  pid_t pid = fork();
-  if (pid == 0) {
-    become(argv, parent, from);
-  }
-  if (pid > 0) {
-    setpgid(pid, pid);
-  }
-  return pid;
-}
-
-/* A pipe whose ends are above 2, even if the test has closed its standard streams. */
-static int open_pipe(int ends[2])
-{
-  int low[2];
-  if (pipe2(low, O_CLOEXEC) != 0) {
-    return -1;
-  }
-  for (int i = 0; i < 2; i++) {
-    ends[i] = fcntl(low[i], F_DUPFD_CLOEXEC, 3);
-    close(low[i]);
-  }
-  return ends[0] < 0 || ends[1] < 0 ? -1 : 0;
-}
-
-/* Waits for the end of a process; false if it did not come in time. */
-static bool await_exit(pid_t pid, int *status, int timeout_ms)
-{
-  int64_t end = now_ms() + timeout_ms;
-  for (;;) {
-    pid_t got = waitpid(pid, status, WNOHANG);
-    if (got == pid || (got < 0 && errno != EINTR)) {
-      return true;
-    }
-    if (now_ms() >= end) {
-      return false;
-    }
-    nanosleep(&(struct timespec){.tv_nsec = 5 * 1000 * 1000}, NULL);
-  }
-}
-
-static int end_group(pid_t pid)
-{
-  int status = 0;
-  kill(-pid, SIGKILL);
-  await_exit(pid, &status, KILL_STOP_MS);
-  return status;
-}
-
-/* Reading lines. */
-
-/* Appends what can be read now; 1 something came, 0 end of file, -1 time is over or error. */
-static int read_some(int fd, struct text *into, int64_t end)
-{
-  struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
-  int ready;
-  do {
-    ready = poll(&poll_fd, 1, left_ms(end));
-  } while (ready < 0 && errno == EINTR);
-  if (ready <= 0) {
-    return -1;
-  }
-  char bytes[65536];
-  ssize_t got;
-  do {
-    got = read(fd, bytes, sizeof bytes);
-  } while (got < 0 && errno == EINTR);
-  if (got <= 0) {
-    return got == 0 ? 0 : -1;
-  }
-  text_append(into, bytes, (size_t)got);
-  return 1;
-}
-
-/* Takes one line, without its newline, out of what came; as read_some. */
-static int read_line(struct cluster *cluster, struct text *line, int64_t end)
-{
-  struct text *unread = &cluster->unread;
-  size_t searched = 0;
-  for (;;) {
-    char *newline = NULL;
-    if (unread->len > searched) {
-      newline = memchr(unread->data + searched, '\n', unread->len - searched);
-      searched = unread->len;
-    }
-    if (newline != NULL) {
-      size_t len = (size_t)(newline - unread->data);
-      text_clear(line);
-      text_append(line, unread->data, len);
-      unread->len -= len + 1;
-      memmove(unread->data, newline + 1, unread->len + 1);
-      return 1;
-    }
-    int got = read_some(cluster->answers, unread, end);
-    if (got <= 0) {
-      return got;
-    }
-  }
-}
-
-/* Preparing: run prepare.sh to its end and keep what it said. */
-
-static void copy_last_line(char *into, size_t size, const struct text *text)
-{
-  size_t end = text->len;
-  while (end > 0 && text->data[end - 1] == '\n') {
-    end--;
-  }
-  size_t start = end;
-  while (start > 0 && text->data[start - 1] != '\n') {
-    start--;
-  }
-  snprintf(into, size, "%.*s", (int)(end - start), end > 0 ? text->data + start : "");
-}
-
-static enum cluster_result prepare(const char *folder, const char *version)
-{
-  char path[4096];
-  char reason[400];
-  snprintf(path, sizeof path, "%s/prepare.sh", folder);
-  if (access(path, X_OK) != 0) {
-    return fail(CLUSTER_FAILED, "%s: %s (set KEYROUTE_CLUSTER_DIR)", path, strerror(errno));
-  }
-  int ends[2];
-  if (open_pipe(ends) != 0) {
-    return fail(CLUSTER_FAILED, "pipe: %s", strerror(errno));
-  }
-  char *argv[] = {path, (char *)(uintptr_t)version, NULL};
-  pid_t pid = spawn(argv, (int[3]){-1, ends[1], ends[1]});
-  close(ends[1]);
-  if (pid < 0) {
-    close(ends[0]);
-    return fail(CLUSTER_FAILED, "fork: %s", strerror(errno));
-  }
-  int64_t end = now_ms() + PREPARE_MS;
-  struct text said = {0};
-  int got;
-  while ((got = read_some(ends[0], &said, end)) > 0) {
-  }
-  close(ends[0]);
-  int status = 0;
-  if (got < 0 || !await_exit(pid, &status, left_ms(end))) {
-    status = end_group(pid);
-  }
-  copy_last_line(reason, sizeof reason, &said);
-  text_clear(&said);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
-    return CLUSTER_OK;
-  }
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 1) {
-    return fail(CLUSTER_UNAVAILABLE, "HBase %s is not available: %s", version, reason);
-  }
-  return fail(CLUSTER_FAILED, "prepare.sh ended with wait status %d: %s", status, reason);
-}
-
-/* Starting. */
-
-static bool launch(struct cluster *cluster, const char *folder, const char *version,
-                   const struct cluster_options *options)
-{
-  char path[4096];
-  snprintf(path, sizeof path, "%s/run.sh", folder);
-  const char *words[9];
-  int count = 0;
-  words[count++] = path;
-  words[count++] = "--version";
-  words[count++] = version;
+  const char *folder = options->folder != NULL ? options->folder : getenv("KEYROUTE_CLUSTER_DIR");
+  const char *version = options->version != NULL ? options->version : "2.6.3";
+  snprintf(name, name_size, "HBase %s is", version);
+  struct fixture_program program = {.name = name,
+                                    .folder = folder != NULL ? folder : "test/cluster",
+                                    .folder_variable = "KEYROUTE_CLUSTER_DIR",
+                                    .prepare_argument = version,
+                                    .arguments = {"--version", version}};
+  int count = 2;
   if (options->bench) {
-    words[count++] = "--bench";
+    program.arguments[count++] = "--bench";
   }
   if (options->processes) {
-    words[count++] = "--processes";
+    program.arguments[count++] = "--processes";
   }
   if (options->log != NULL) {
-    words[count++] = "--log";
-    words[count++] = options->log;
+    program.arguments[count++] = "--log";
+    program.arguments[count++] = options->log;
   }
-  char *argv[9] = {0};
-  for (int i = 0; i < count; i++) {
-    argv[i] = (char *)(uintptr_t)words[i];
-  }
-  int to[2];
-  int from[2];
-  if (open_pipe(to) != 0 || open_pipe(from) != 0) {
-    return false;
-  }
-  cluster->pid = spawn(argv, (int[3]){to[0], from[1], -1});
-  close(to[0]);
-  close(from[1]);
-  cluster->commands = to[1];
-  cluster->answers = from[0];
-  return cluster->pid > 0;
+  return program;
 }
 
-/* Copies the value of " name=value" out of the READY line. */
-static bool copy_field(char *into, size_t size, const char *line, const char *name)
+static bool read_ready(struct cluster *cluster)
 {
-  char key[32];
-  snprintf(key, sizeof key, " %s=", name);
-  const char *found = strstr(line, key);
-  if (found == NULL) {
-    return false;
-  }
-  found += strlen(key);
-  size_t len = strcspn(found, " ");
-  snprintf(into, size, "%.*s", (int)len, found);
-  return len > 0 && len < size;
-}
-
-static bool await_ready(struct cluster *cluster)
-{
-  struct text line = {0};
-  bool ready = read_line(cluster, &line, now_ms() + READY_MS) > 0 &&
-               strncmp(line.data, "READY ", 6) == 0 &&
-               copy_field(cluster->zookeeper, sizeof cluster->zookeeper, line.data, "zookeeper") &&
-               copy_field(cluster->parent, sizeof cluster->parent, line.data, "parent") &&
-               copy_field(cluster->version, sizeof cluster->version, line.data, "version");
-  text_clear(&line);
-  return ready;
+  return fixture_field(cluster->fixture, cluster->zookeeper, sizeof cluster->zookeeper,
+                       "zookeeper") &&
+         fixture_field(cluster->fixture, cluster->parent, sizeof cluster->parent, "parent") &&
+         fixture_field(cluster->fixture, cluster->version, sizeof cluster->version, "version");
 }
 
 enum cluster_result cluster_start(struct cluster **out, const struct cluster_options *options)
 {
   static const struct cluster_options defaults = {0};
-  if (options == NULL) {
-    options = &defaults;
-  }
-  const char *folder = options->folder != NULL ? options->folder : getenv("KEYROUTE_CLUSTER_DIR");
-  folder = folder != NULL ? folder : "test/cluster";
-  const char *version = options->version != NULL ? options->version : "2.6.3";
-
-  enum cluster_result prepared = prepare(folder, version);
-  if (prepared != CLUSTER_OK) {
-    return prepared;
-  }
+  char name[80];
+  struct fixture_program program =
+      describe(options != NULL ? options : &defaults, name, sizeof name);
   struct cluster *cluster = calloc(1, sizeof *cluster);
   if (cluster == NULL) {
-    return fail(CLUSTER_FAILED, "out of memory");
+    fprintf(stderr, "cluster: out of memory\n");
+    abort();
   }
-  cluster->commands = cluster->answers = -1;
-  cluster->deadline_ms = COMMAND_MS;
-  text_append(&cluster->answer, "", 0);
-  if (!launch(cluster, folder, version, options)) {
-    int error = errno;
-    cluster_stop(cluster);
-    return fail(CLUSTER_FAILED, "cannot start run.sh: %s", strerror(error));
+  switch (fixture_start(&cluster->fixture, &program)) {
+  case FIXTURE_UNAVAILABLE:
+    free(cluster);
+    return CLUSTER_UNAVAILABLE;
+  case FIXTURE_FAILED:
+    free(cluster);
+    return CLUSTER_FAILED;
+  case FIXTURE_OK:
+    break;
   }
-  if (!await_ready(cluster)) {
+  if (!read_ready(cluster)) {
+    fprintf(stderr, "cluster: the READY line lacks something\n");
     cluster_stop(cluster);
-    return fail(CLUSTER_FAILED, "HBase %s was not ready within %d s; what it said is above",
-                version, READY_MS / 1000);
+    return CLUSTER_FAILED;
   }
   *out = cluster;
   return CLUSTER_OK;
@@ -384,122 +83,34 @@ enum cluster_result cluster_start(struct cluster **out, const struct cluster_opt
 
 const char *cluster_reason(void)
 {
-  return last_reason;
+  return fixture_reason();
 }
 
 void cluster_stop(struct cluster *cluster)
 {
-  if (cluster == NULL) {
-    return;
+  if (cluster != NULL) {
+    fixture_stop(cluster->fixture);
+    free(cluster);
   }
-  if (cluster->commands >= 0) {
-    close(cluster->commands);
-  }
-  if (cluster->pid > 0 && !await_exit(cluster->pid, NULL, POLITE_STOP_MS)) {
-    kill(cluster->pid, SIGTERM);
-    if (!await_exit(cluster->pid, NULL, TERM_STOP_MS)) {
-      fprintf(stderr, "cluster: process %ld did not end, killing it\n", (long)cluster->pid);
-      end_group(cluster->pid);
-    }
-  }
-  if (cluster->answers >= 0) {
-    close(cluster->answers);
-  }
-  text_clear(&cluster->unread);
-  text_clear(&cluster->answer);
-  free(cluster);
-}
-
-/* Commands. */
-
-/* A broken pipe is an answer like any other here, not a signal that ends the test. */
-static bool write_all(int fd, const struct text *text)
-{
-  sigset_t pipe_set;
-  sigset_t before;
-  sigemptyset(&pipe_set);
-  sigaddset(&pipe_set, SIGPIPE);
-  pthread_sigmask(SIG_BLOCK, &pipe_set, &before);
-  size_t done = 0;
-  bool broken = false;
-  while (done < text->len && !broken) {
-    ssize_t wrote = write(fd, text->data + done, text->len - done);
-    if (wrote > 0) {
-      done += (size_t)wrote;
-    } else if (wrote < 0 && errno != EINTR) {
-      broken = true;
-    }
-  }
-  if (broken && errno == EPIPE && !sigismember(&before, SIGPIPE)) {
-    sigtimedwait(&pipe_set, NULL, &(struct timespec){0});
-  }
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  return !broken;
-}
-
-/* Reads up to the final line: 0 OK, 1 ERR, -1 none came.  Data lines go to data. */
-static int read_answer(struct cluster *cluster, struct text *data)
-{
-  int64_t end = now_ms() + cluster->deadline_ms;
-  struct text line = {0};
-  int result = -1;
-  while (result < 0 && read_line(cluster, &line, end) > 0) {
-    size_t word = strcspn(line.data, " ");
-    const char *rest = line.data[word] == ' ' ? line.data + word + 1 : "";
-    if (word == 1 && line.data[0] == '.') {
-      text_append(data, rest, strlen(rest));
-      text_append(data, "\n", 1);
-    } else {
-      result = word == 2 && strncmp(line.data, "OK", 2) == 0 ? 0 : 1;
-      text_clear(&cluster->answer);
-      text_append(&cluster->answer, rest, strlen(rest));
-    }
-  }
-  text_clear(&line);
-  return result;
 }
 
 int cluster_command(struct cluster *cluster, char **reply, const char *format, ...)
 {
   va_list arguments;
   va_start(arguments, format);
-  char *command = NULL;
-  int len = vasprintf(&command, format, arguments);
+  int result = fixture_command(cluster->fixture, reply, format, arguments);
   va_end(arguments);
-  if (len < 0) {
-    fprintf(stderr, "cluster: out of memory\n");
-    abort();
-  }
-  struct text sent = {0};
-  struct text data = {0};
-  text_append(&sent, command, (size_t)len);
-  text_append(&sent, "\n", 1);
-  text_append(&data, "", 0);
-  int result = write_all(cluster->commands, &sent) ? read_answer(cluster, &data) : -1;
-  if (result > 0) {
-    fprintf(stderr, "cluster: %.80s: %s\n", command, cluster->answer.data);
-  } else if (result < 0) {
-    fprintf(stderr, "cluster: %.80s: no answer within %d ms, or it ended\n", command,
-            cluster->deadline_ms);
-  }
-  if (result >= 0 && reply != NULL) {
-    *reply = data.data;
-    data.data = NULL;
-  }
-  text_clear(&data);
-  text_clear(&sent);
-  free(command);
   return result;
 }
 
 const char *cluster_answer(const struct cluster *cluster)
 {
-  return cluster->answer.data;
+  return fixture_answer(cluster->fixture);
 }
 
 void cluster_set_deadline(struct cluster *cluster, int deadline_ms)
 {
-  cluster->deadline_ms = deadline_ms;
+  fixture_set_deadline(cluster->fixture, deadline_ms);
 }
 
 const char *cluster_zookeeper(const struct cluster *cluster)
@@ -519,5 +130,5 @@ const char *cluster_version(const struct cluster *cluster)
 
 pid_t cluster_pid(const struct cluster *cluster)
 {
-  return cluster->pid;
+  return fixture_pid(cluster->fixture);
 }
