@@ -44,7 +44,7 @@ static void *run(void *arg)
       return NULL;
     }
     if (event.type == GRPC_OP_COMPLETE) {
-      kr_grpc_stream_take(event.tag);
+      kr_grpc_stream_take(event.tag, event.success != 0);
     }
   }
 }

@@ -37,7 +37,8 @@ struct kr_grpc_stream {
   struct kr_grpc_events events;
   void *arg;
   grpc_call *call;
-  atomic_int batches; /* not back yet */
+  atomic_int batches;   /* not back yet */
+  atomic_bool was_sent; /* it was given to a connection; false = see its peer */
   struct kr_grpc_tag request, answer, end;
 
   size_t metadata_count;

@@ -5,7 +5,8 @@
  *  2. gRPC tells by its own words alone that a name was not resolved or a message too long; so they
  *     are looked for here and nowhere else. A server that sends the same words means the same.
  *  3. A call that was given to a connection knows the other end's address; one that was not, only
- *     what its channel was asked for.
+ *     what its channel was asked for. A call that gRPC cancels, as it does with one that failed in
+ *     the midst of a message, forgets the address; but its request has been sent by then.
  *
  * The client's thread.
  * Source: gRPC's doc/PROTOCOL-HTTP2.md (trailers), proposal A6 (grpc-retry-pushback-ms)
@@ -53,8 +54,11 @@ static bool has_words(struct keyroute_bytes text, const char *words)
   return text.len > 0 && memmem(text.data, text.len, words, strlen(words)) != NULL;
 }
 
-static bool was_sent(const struct kr_grpc_stream *stream)
+bool kr_grpc_status_was_sent(const struct kr_grpc_stream *stream)
 {
+  if (atomic_load_explicit(&stream->was_sent, memory_order_relaxed)) {
+    return true;
+  }
   char *peer = grpc_call_get_peer(stream->call);
   bool is_address = strncmp(peer, "dns:", strlen("dns:")) != 0;
 
@@ -65,7 +69,7 @@ static bool was_sent(const struct kr_grpc_stream *stream)
 struct kr_grpc_status kr_grpc_status_read(const struct kr_grpc_stream *stream)
 {
   struct keyroute_bytes message = bytes(&stream->text);
-  bool sent = was_sent(stream);
+  bool sent = kr_grpc_status_was_sent(stream);
 
   return (struct kr_grpc_status){
       .code = (int)stream->code,

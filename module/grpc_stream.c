@@ -140,6 +140,19 @@ static void start_batches(struct kr_grpc_stream *stream)
   (void)await_message(stream);
 }
 
+static void note_sent(struct kr_grpc_stream *stream)
+{
+  atomic_store_explicit(&stream->was_sent, true, memory_order_relaxed);
+}
+
+static void cancel(struct kr_grpc_stream *stream)
+{
+  if (kr_grpc_status_was_sent(stream)) {
+    note_sent(stream);
+  }
+  grpc_call_cancel(stream->call, NULL);
+}
+
 /* ---- Starting and cancelling ---------------------------------------------------------------- */
 
 static bool put_in_locked(struct kr_grpc *grpc, struct kr_grpc_stream *stream)
@@ -243,7 +256,7 @@ void kr_grpc_stream_cancel(struct kr_grpc *grpc, struct kr_grpc_call *call)
   pthread_mutex_lock(&grpc->lock);
   HASH_FIND(hh, grpc->streams, &number, sizeof(number), stream);
   if (stream != NULL) {
-    grpc_call_cancel(stream->call, NULL);
+    cancel(stream);
   }
   pthread_mutex_unlock(&grpc->lock);
   kr_signals_restore(&saved);
@@ -285,11 +298,12 @@ static void tell_message(struct kr_grpc_stream *stream)
 static void finish(struct kr_grpc_stream *stream)
 {
   struct kr_grpc *grpc = stream->grpc;
-  struct kr_grpc_status status = kr_grpc_status_read(stream);
 
   pthread_mutex_lock(&grpc->lock);
   take_out_locked(grpc, stream);
   pthread_mutex_unlock(&grpc->lock);
+
+  struct kr_grpc_status status = kr_grpc_status_read(stream);
 
   stream->events.done(stream->arg, &status);
 
@@ -305,11 +319,14 @@ static void finish(struct kr_grpc_stream *stream)
   pthread_mutex_unlock(&grpc->lock);
 }
 
-void kr_grpc_stream_take(struct kr_grpc_tag *tag)
+void kr_grpc_stream_take(struct kr_grpc_tag *tag, bool good)
 {
   struct kr_grpc_stream *stream = tag->stream;
 
   (void)atomic_load_explicit(&stream->batches, memory_order_acquire);
+  if (tag == &stream->request && good) {
+    note_sent(stream);
+  }
   if (tag == &stream->answer && stream->received != NULL) {
     tell_message(stream);
     grpc_byte_buffer_destroy(stream->received);

@@ -13,7 +13,8 @@ void kr_grpc_stream_cancel(struct kr_grpc *grpc, struct kr_grpc_call *call);
 /* Start none any more, cancel those under way, and wait until they have gone. */
 void kr_grpc_stream_end_all(struct kr_grpc *grpc);
 
-/* A batch is back from the queue: tell what it brought. The client's thread. */
-void kr_grpc_stream_take(struct kr_grpc_tag *tag);
+/* A batch is back from the queue: tell what it brought. good: all of it was done. The client's
+ * thread. */
+void kr_grpc_stream_take(struct kr_grpc_tag *tag, bool good);
 
 #endif

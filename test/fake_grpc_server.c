@@ -86,9 +86,23 @@ static int64_t now_ms(void)
 
 /* ---- Breaking connections ------------------------------------------------------------------- */
 
-static int port_of(const struct sockaddr_in *address)
+/* gRPC's sockets are of IPv6, which holds IPv4's addresses as well. */
+union address {
+  struct sockaddr any;
+  struct sockaddr_in in;
+  struct sockaddr_in6 in6;
+};
+
+static int port_of(const union address *address)
 {
-  return address->sin_family == AF_INET ? ntohs(address->sin_port) : -1;
+  switch (address->any.sa_family) {
+  case AF_INET:
+    return ntohs(address->in.sin_port);
+  case AF_INET6:
+    return ntohs(address->in6.sin6_port);
+  default:
+    return -1;
+  }
 }
 
 /* Count the connections of a server's port to a client's, or to any for 0, and break them. */
@@ -99,12 +113,11 @@ static unsigned visit_connections(int port, int peer_port, bool breaks)
 
   getrlimit(RLIMIT_NOFILE, &limit);
   for (int fd = 3; fd < (int)(limit.rlim_cur < 4096 ? limit.rlim_cur : 4096); fd++) {
-    struct sockaddr_in own = {0}, peer = {0};
+    union address own, peer;
     socklen_t own_len = sizeof(own), peer_len = sizeof(peer);
 
-    if (getsockname(fd, (struct sockaddr *)&own, &own_len) != 0 ||
-        getpeername(fd, (struct sockaddr *)&peer, &peer_len) != 0 || port_of(&own) != port ||
-        (peer_port != 0 && port_of(&peer) != peer_port)) {
+    if (getsockname(fd, &own.any, &own_len) != 0 || getpeername(fd, &peer.any, &peer_len) != 0 ||
+        port_of(&own) != port || (peer_port != 0 && port_of(&peer) != peer_port)) {
       continue;
     }
     count++;
