@@ -3,11 +3,12 @@
  *
  *  1. A stream is on one channel from its start to its end, and a channel with streams on it is not
  *     destroyed.
- *  2. A channel that could not connect is retired at once: who comes next makes another. So every
- *     start tries to connect anew, and neither gRPC's backoff nor what its resolver remembers (30
- *     s) stands between a server that is back and the retry that retry.c decided upon. Streams that
- *     were on the retired one end as they would have. A connection that breaks does not retire:
- *     gRPC connects again when the next call comes.
+ *  2. A channel that could not connect, has lost its connection or heard that the server is not
+ *     available (gRPC tells these by one status) is retired at once: who comes next makes another.
+ *     So every start tries to connect anew, and neither gRPC's backoff nor what its resolver
+ *     remembers (for 30 s), nor its own delay in noticing that a connection is no more, stands
+ *     between a server that is back and the retry that retry.c decided upon. Streams that were on
+ *     the retired one end as they would have.
  *  3. Channels share no connection with others of the process (a subchannel pool of their own),
  *     whose backoff would be theirs too.
  *  4. A host is any text and never more than a host: what has a meaning in a URI is escaped.
@@ -156,9 +157,12 @@ static struct kr_grpc_channel *name(struct kr_mem *mem, const char *host, int po
 
 /* ---- Having them ---------------------------------------------------------------------------- */
 
+/* A channel that could not connect has a timer for its next attempt, which would keep it, and all
+ * of gRPC, for a tenth of a second more. */
 static void destroy(struct kr_mem *mem, struct kr_grpc_channel *channel)
 {
   if (channel->channel != NULL) {
+    grpc_channel_reset_connect_backoff(channel->channel);
     grpc_channel_destroy(channel->channel);
   }
   kr_free(mem, channel);
@@ -203,18 +207,21 @@ struct kr_grpc_channel *kr_grpc_channel_get_locked(struct kr_grpc *grpc, const c
   return found;
 }
 
-void kr_grpc_channel_leave(struct kr_grpc *grpc, struct kr_grpc_channel *channel, bool failed)
+void kr_grpc_channel_retire_locked(struct kr_grpc *grpc, struct kr_grpc_channel *channel)
 {
-  pthread_mutex_lock(&grpc->lock);
-  if (failed && !channel->retired) {
+  if (!channel->retired) {
     take_out(grpc, channel);
     channel->retired = true;
   }
-  bool is_last = --channel->streams == 0;
-  bool is_gone = is_last && channel->retired;
+}
 
-  if (is_last && !is_gone) {
-    channel->idle_since = kr_grpc_now_ms();
+void kr_grpc_channel_leave(struct kr_grpc *grpc, struct kr_grpc_channel *channel)
+{
+  pthread_mutex_lock(&grpc->lock);
+  bool is_gone = --channel->streams == 0 && channel->retired;
+
+  if (!is_gone) {
+    channel->idle_since = kr_grpc_now_ms(); /* if there are no more */
   }
   pthread_mutex_unlock(&grpc->lock);
   if (is_gone) {

@@ -8,8 +8,11 @@
 struct kr_grpc_channel *kr_grpc_channel_get_locked(struct kr_grpc *grpc, const char *host, int port,
                                                    uint64_t *made);
 
-/* A stream on it has ended. failed: it found no connection. Takes the client's lock. */
-void kr_grpc_channel_leave(struct kr_grpc *grpc, struct kr_grpc_channel *channel, bool failed);
+/* Use it for no further stream. The client's lock is held. */
+void kr_grpc_channel_retire_locked(struct kr_grpc *grpc, struct kr_grpc_channel *channel);
+
+/* A stream on it has ended. Takes the client's lock. */
+void kr_grpc_channel_leave(struct kr_grpc *grpc, struct kr_grpc_channel *channel);
 
 /* Close those that have been idle for long. Returns when to look again, in ms of the monotonic
  * clock; INT64_MAX = never. Takes the client's lock. */

@@ -18,6 +18,7 @@
 #include <grpc/support/log.h>
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,9 +26,10 @@
 #define STOP_MS 1000
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned users;  /* lock; of ours */
-static bool has_others; /* lock; as it was when the first of ours came */
-static pid_t process;   /* lock; that of the first */
+static unsigned users;        /* lock; of ours */
+static bool has_others;       /* lock; as it was when the first of ours came */
+static _Atomic pid_t process; /* that has them; 0 = none has. Read before the lock is taken: in a
+                               * child it may be held by a thread that is not there. */
 
 static void drop_log(gpr_log_func_args *args)
 {
@@ -37,7 +39,7 @@ static void drop_log(gpr_log_func_args *args)
 static void start_locked(void)
 {
   has_others = grpc_is_initialized() != 0;
-  process = getpid();
+  atomic_store(&process, getpid());
   if (!has_others && getenv("GRPC_VERBOSITY") == NULL) {
     gpr_set_log_function(drop_log);
   }
@@ -45,18 +47,18 @@ static void start_locked(void)
 
 bool kr_grpc_library_enter(void)
 {
-  pthread_mutex_lock(&lock);
-  bool may = users == 0 || process == getpid();
+  pid_t owner = atomic_load(&process);
 
-  if (may) {
-    if (users == 0) {
-      start_locked();
-    }
-    users++;
-    grpc_init();
+  if (owner != 0 && owner != getpid()) {
+    return false;
   }
+  pthread_mutex_lock(&lock);
+  if (users++ == 0) {
+    start_locked();
+  }
+  grpc_init();
   pthread_mutex_unlock(&lock);
-  return may;
+  return true;
 }
 
 static void await_stop(void)
@@ -68,13 +70,21 @@ static void await_stop(void)
   }
 }
 
+static void stop_locked(void)
+{
+  if (!has_others) {
+    await_stop();
+    gpr_set_log_function(NULL);
+  }
+  atomic_store(&process, 0);
+}
+
 void kr_grpc_library_leave(void)
 {
   pthread_mutex_lock(&lock);
   grpc_shutdown();
-  if (--users == 0 && !has_others) {
-    await_stop();
-    gpr_set_log_function(NULL);
+  if (--users == 0) {
+    stop_locked();
   }
   pthread_mutex_unlock(&lock);
 }

@@ -25,7 +25,7 @@ struct kr_grpc_channel {
 
 /* What a completion queue gives back: which batch of which stream has ended. */
 struct kr_grpc_tag {
-  struct kr_grpc_stream *stream;
+  _Atomic(struct kr_grpc_stream *) stream;
 };
 
 /* One call under way: a request, any number of answers, a status. */

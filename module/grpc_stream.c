@@ -13,8 +13,8 @@
  *     that has ended meanwhile is not found, and nothing happens.
  *  4. A request that gRPC does not take (metadata with bytes that HTTP/2 forbids) ends as any
  *     other, with INVALID_ARGUMENT.
- *  5. batches is written last before the first batch and read first when one is back. gRPC orders
- *     the two as well, but what cannot see inside it (a sanitizer) sees this.
+ *  5. A tag is written right before its batch is started, and is the first thing read when it is
+ *     back. gRPC orders the two as well, but what cannot see inside it (a sanitizer) sees this.
  *
  * start and cancel: any thread. take: the client's thread. Under no lock when events are told.
  * Source: gRPC core's grpc.h, grpc_types.h
@@ -67,7 +67,6 @@ static struct kr_grpc_stream *make(struct kr_grpc *grpc, const struct kr_grpc_re
   }
   stream->grpc = grpc;
   stream->metadata = (grpc_metadata *)(stream + 1);
-  stream->request.stream = stream->answer.stream = stream->end.stream = stream;
   stream->text = grpc_empty_slice();
   grpc_metadata_array_init(&stream->initial);
   grpc_metadata_array_init(&stream->trailing);
@@ -93,6 +92,14 @@ static void destroy(struct kr_grpc_stream *stream)
 
 /* ---- Batches -------------------------------------------------------------------------------- */
 
+static bool start_batch(struct kr_grpc_stream *stream, const grpc_op *ops, size_t count,
+                        struct kr_grpc_tag *tag)
+{
+  /* Release: the client's thread sees what was written before (5). */
+  atomic_store_explicit(&tag->stream, stream, memory_order_release);
+  return grpc_call_start_batch(stream->call, ops, count, tag, NULL) == GRPC_CALL_OK;
+}
+
 static bool send_request(struct kr_grpc_stream *stream)
 {
   grpc_op ops[4] = {{0}};
@@ -105,7 +112,7 @@ static bool send_request(struct kr_grpc_stream *stream)
   ops[2].op = GRPC_OP_SEND_CLOSE_FROM_CLIENT;
   ops[3].op = GRPC_OP_RECV_INITIAL_METADATA;
   ops[3].data.recv_initial_metadata.recv_initial_metadata = &stream->initial;
-  return grpc_call_start_batch(stream->call, ops, 4, &stream->request, NULL) == GRPC_CALL_OK;
+  return start_batch(stream, ops, 4, &stream->request);
 }
 
 static bool await_message(struct kr_grpc_stream *stream)
@@ -114,7 +121,7 @@ static bool await_message(struct kr_grpc_stream *stream)
 
   stream->received = NULL;
   op.data.recv_message.recv_message = &stream->received;
-  return grpc_call_start_batch(stream->call, &op, 1, &stream->answer, NULL) == GRPC_CALL_OK;
+  return start_batch(stream, &op, 1, &stream->answer);
 }
 
 static bool await_status(struct kr_grpc_stream *stream)
@@ -124,13 +131,13 @@ static bool await_status(struct kr_grpc_stream *stream)
   op.data.recv_status_on_client.trailing_metadata = &stream->trailing;
   op.data.recv_status_on_client.status = &stream->code;
   op.data.recv_status_on_client.status_details = &stream->text;
-  return grpc_call_start_batch(stream->call, &op, 1, &stream->end, NULL) == GRPC_CALL_OK;
+  return start_batch(stream, &op, 1, &stream->end);
 }
 
 /* Of the three, only the request can be one that gRPC does not take. */
 static void start_batches(struct kr_grpc_stream *stream)
 {
-  atomic_store_explicit(&stream->batches, BATCHES, memory_order_release);
+  atomic_store_explicit(&stream->batches, BATCHES, memory_order_relaxed);
   (void)await_status(stream);
   if (!send_request(stream)) {
     grpc_call_cancel_with_status(stream->call, GRPC_STATUS_INVALID_ARGUMENT,
@@ -295,22 +302,32 @@ static void tell_message(struct kr_grpc_stream *stream)
   grpc_slice_unref(message);
 }
 
-static void finish(struct kr_grpc_stream *stream)
+/* Who hears of a lost connection may start the next call at once: the channel is retired by
+ * then. */
+static void part(struct kr_grpc_stream *stream)
 {
   struct kr_grpc *grpc = stream->grpc;
 
   pthread_mutex_lock(&grpc->lock);
   take_out_locked(grpc, stream);
+  if (stream->code == GRPC_STATUS_UNAVAILABLE) {
+    kr_grpc_channel_retire_locked(grpc, stream->channel);
+  }
   pthread_mutex_unlock(&grpc->lock);
+}
+
+static void finish(struct kr_grpc_stream *stream)
+{
+  struct kr_grpc *grpc = stream->grpc;
+  struct kr_grpc_channel *channel = stream->channel;
+
+  part(stream);
 
   struct kr_grpc_status status = kr_grpc_status_read(stream);
 
   stream->events.done(stream->arg, &status);
-
-  struct kr_grpc_channel *channel = stream->channel;
-
   destroy(stream);
-  kr_grpc_channel_leave(grpc, channel, status.connecting && status.code == GRPC_STATUS_UNAVAILABLE);
+  kr_grpc_channel_leave(grpc, channel);
 
   pthread_mutex_lock(&grpc->lock);
   if (--grpc->running == 0) {
@@ -321,9 +338,8 @@ static void finish(struct kr_grpc_stream *stream)
 
 void kr_grpc_stream_take(struct kr_grpc_tag *tag, bool good)
 {
-  struct kr_grpc_stream *stream = tag->stream;
+  struct kr_grpc_stream *stream = atomic_load_explicit(&tag->stream, memory_order_acquire);
 
-  (void)atomic_load_explicit(&stream->batches, memory_order_acquire);
   if (tag == &stream->request && good) {
     note_sent(stream);
   }

@@ -67,6 +67,7 @@ struct fake_grpc_server {
 
   int port;
   char *certificate, *key; /* NULL = no TLS */
+  char *client_roots;      /* NULL = asks clients for nothing */
   grpc_server *server;     /* while it runs, as what follows */
   grpc_completion_queue *queue;
   pthread_t thread;
@@ -468,8 +469,14 @@ static grpc_server_credentials *credentials(const struct fake_grpc_server *serve
 {
   grpc_ssl_pem_key_cert_pair pair = {server->key, server->certificate};
 
-  return server->key != NULL ? grpc_ssl_server_credentials_create(NULL, &pair, 1, 0, NULL)
-                             : grpc_insecure_server_credentials_create();
+  if (server->key == NULL) {
+    return grpc_insecure_server_credentials_create();
+  }
+  return grpc_ssl_server_credentials_create_ex(
+      server->client_roots, &pair, 1,
+      server->client_roots != NULL ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
+                                   : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE,
+      NULL);
 }
 
 static void listen_at(struct fake_grpc_server *server)
@@ -508,16 +515,22 @@ void fake_grpc_server_restart(struct fake_grpc_server *server)
   pthread_sigmask(SIG_SETMASK, &saved, NULL);
 }
 
+static char *copy(const char *text)
+{
+  return text != NULL ? must(strdup(text)) : NULL;
+}
+
 struct fake_grpc_server *fake_grpc_server_start_tls(int port, const char *certificate,
-                                                    const char *key)
+                                                    const char *key, const char *client_roots)
 {
   struct fake_grpc_server *server = must(calloc(1, sizeof(*server)));
 
   pthread_mutex_init(&server->lock, NULL);
   pthread_cond_init(&server->changed, NULL);
   server->port = port;
-  server->certificate = certificate != NULL ? must(strdup(certificate)) : NULL;
-  server->key = key != NULL ? must(strdup(key)) : NULL;
+  server->certificate = copy(certificate);
+  server->key = copy(key);
+  server->client_roots = copy(client_roots);
   server->stopped.take = take_stop;
   fake_grpc_server_restart(server);
   return server;
@@ -525,7 +538,7 @@ struct fake_grpc_server *fake_grpc_server_start_tls(int port, const char *certif
 
 struct fake_grpc_server *fake_grpc_server_start(int port)
 {
-  return fake_grpc_server_start_tls(port, NULL, NULL);
+  return fake_grpc_server_start_tls(port, NULL, NULL, NULL);
 }
 
 int fake_grpc_server_port(const struct fake_grpc_server *server)
@@ -575,6 +588,7 @@ void fake_grpc_server_free(struct fake_grpc_server *server)
   pthread_cond_destroy(&server->changed);
   free(server->certificate);
   free(server->key);
+  free(server->client_roots);
   free(server);
 }
 

@@ -29,9 +29,10 @@ struct fake_grpc_call; /* one request with its script */
 /* Start listening on 127.0.0.1. port 0 = any free one. */
 struct fake_grpc_server *fake_grpc_server_start(int port);
 
-/* The same with TLS; PEM, the text itself. */
+/* The same with TLS; PEM, the text itself. client_roots: wants a certificate of these from its
+ * clients; NULL = wants none. */
 struct fake_grpc_server *fake_grpc_server_start_tls(int port, const char *certificate,
-                                                    const char *key);
+                                                    const char *key, const char *client_roots);
 
 /* The port, which stays the same over stop and restart. */
 int fake_grpc_server_port(const struct fake_grpc_server *server);

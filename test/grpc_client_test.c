@@ -296,16 +296,6 @@ START_TEST(test_grpc_client__silent_server_is_given_up_at_the_deadline)
 }
 END_TEST
 
-START_TEST(test_grpc_client__call_without_time_ends_at_its_deadline)
-{
-  struct kr_grpc_request asked = request("");
-  asked.timeout_ms = 0;
-  serve(echo, NULL);
-
-  ck_assert_int_eq(grpc_ask(client, &asked, &result), 4);
-}
-END_TEST
-
 START_TEST(test_grpc_client__broken_connection_is_unavailable_and_not_connecting)
 {
   serve(message_then_break, NULL);
@@ -539,7 +529,6 @@ int main(void)
   tcase_add_test(tests, test_grpc_client__status_comes_with_text_details_and_pushback);
   tcase_add_test(tests, test_grpc_client__pushback_that_is_no_wait_is_as_none);
   tcase_add_test(tests, test_grpc_client__silent_server_is_given_up_at_the_deadline);
-  tcase_add_test(tests, test_grpc_client__call_without_time_ends_at_its_deadline);
   tcase_add_test(tests, test_grpc_client__broken_connection_is_unavailable_and_not_connecting);
   tcase_add_test(tests, test_grpc_client__call_cancelled_at_once_ends_as_cancelled);
   tcase_add_test(tests, test_grpc_client__call_cancelled_between_messages_ends_as_cancelled);
