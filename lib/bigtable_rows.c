@@ -61,7 +61,7 @@ struct writer {
 
 static int64_t whole_ms(int64_t micros)
 {
-  return micros >= 0 ? micros / 1000 : -((999 - micros) / 1000);
+  return micros / 1000 - (micros % 1000 < 0);
 }
 
 /* ---- Scans ----------------------------------------------------------------------------------- */
