@@ -11,7 +11,8 @@
  *     that is no shorter than a pause: what mends late is still seen. After that the call waits for
  *     its deadline, for another's answer may still serve it.
  *  6. A request that was sent to the wrong place has cost enough: after the first such error the
- *     right one is looked for at once. If that does not mend it, there is something to wait for.
+ *     right one is looked for at once, unless a wait was asked for. If that does not mend it, there
+ *     is something to wait for.
  *
  * Source of the table: HConstants.RETRY_BACKOFF
  */
@@ -72,5 +73,5 @@ int64_t kr_retry_hop_wait_ms(const struct kr_retry_policy *policy, unsigned trie
   bool misplaced = failure->kind == KEYROUTE_KIND_REFRESH || failure->kind == KEYROUTE_KIND_HINT ||
                    failure->kind == KEYROUTE_KIND_DROP_SERVER;
 
-  return wait_ms > 0 && misplaced && tries == 1 ? 0 : wait_ms;
+  return wait_ms > 0 && misplaced && tries == 1 && failure->wait_ms == 0 ? 0 : wait_ms;
 }

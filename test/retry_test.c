@@ -213,6 +213,13 @@ START_TEST(test_retry__second_misplaced_request_waits)
 }
 END_TEST
 
+START_TEST(test_retry__wait_asked_for_by_a_misplaced_requests_server_is_kept)
+{
+  ck_assert_int_eq(hop_wait_after(1, KEYROUTE_KIND_DROP_SERVER, 2500), 2577);
+  ck_assert_int_eq(hop_wait_after(1, KEYROUTE_KIND_REFRESH, 2500), 2577);
+}
+END_TEST
+
 START_TEST(test_retry__busy_region_gets_its_wait_from_the_first_request_on)
 {
   ck_assert_int_eq(hop_wait_after(1, KEYROUTE_KIND_KEEP, 0), 77);
@@ -256,6 +263,7 @@ static Suite *suite(void)
   tcase_add_test(tests, test_retry__one_try_takes_at_least_a_millisecond);
   tcase_add_test(tests, test_retry__first_misplaced_request_is_placed_again_at_once);
   tcase_add_test(tests, test_retry__second_misplaced_request_waits);
+  tcase_add_test(tests, test_retry__wait_asked_for_by_a_misplaced_requests_server_is_kept);
   tcase_add_test(tests, test_retry__busy_region_gets_its_wait_from_the_first_request_on);
   tcase_add_test(tests,
                  test_retry__request_that_is_not_to_be_sent_again_is_not_sent_at_once_either);
