@@ -365,8 +365,8 @@ int kr_call_terms(struct kr_terms *out, const struct keyroute_connection *conn,
   return 0;
 }
 
-int kr_call_check_table(struct keyroute_bytes *name, const char *table,
-                        struct keyroute_detail *detail)
+int kr_call_check_table(struct keyroute_bytes *name, kr_table_name_checker checker,
+                        const char *table, struct keyroute_detail *detail)
 {
   const char *reason;
   char text[200];
@@ -374,7 +374,7 @@ int kr_call_check_table(struct keyroute_bytes *name, const char *table,
   if (table == NULL) {
     return kr_detail_fail(detail, KEYROUTE_E_INVALID_ARGUMENT, "the table's name is NULL");
   }
-  int error = kr_table_name_check(name, table, &reason);
+  int error = checker(name, table, &reason);
 
   if (error != 0) {
     return kr_detail_fail(detail, error, "table name \"%s\": %s",

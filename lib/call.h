@@ -63,10 +63,12 @@ int kr_call_terms(struct kr_terms *out, const struct keyroute_connection *conn,
                   const struct keyroute_call *given, unsigned known,
                   struct keyroute_detail *detail);
 
-/* Check a table's name as applications give it; *name is its canonical form, a view into it. detail
- * may be NULL. Errors: INVALID_ARGUMENT, with the reason in the detail. */
-int kr_call_check_table(struct keyroute_bytes *name, const char *table,
-                        struct keyroute_detail *detail);
+/* Check a table's name as applications give it; *name is its canonical form, a view into it.
+ *  checker  the connection's
+ *  detail   may be NULL
+ * Errors: INVALID_ARGUMENT, with the reason in the detail. */
+int kr_call_check_table(struct keyroute_bytes *name, kr_table_name_checker checker,
+                        const char *table, struct keyroute_detail *detail);
 
 /* Check bytes as applications give them: is there data where there is a length? what  "the row".
  * As kr_call_check_table. */

@@ -5,6 +5,7 @@
 #include "lib/location.h"
 #include "lib/registry.h"
 #include "lib/scan.h"
+#include "lib/table_name.h"
 
 /* Knows how the locations of regions are keyed and written: which table is a table's parent, which
  * key to look for there, what a row of it says. Pure: no I/O, no state but interned servers. */
@@ -24,7 +25,11 @@ struct kr_catalog {
   const char *family; /* of the columns that hold locations */
   const char *root;   /* the table whose only region's place the registry knows */
   bool unsettled;     /* of what kind it is is not known yet, but will be once the root is found:
-                       * but for root, parent and search_key everything is NULL */
+                       * but for root, check_table, parent and search_key
+                       * everything is NULL */
+
+  /* Can a table have this name? Any thread. */
+  kr_table_name_checker check_table;
 
   /* The table whose rows say where this one's regions are; empty = the registry says,
    * for it is the root. */

@@ -249,6 +249,7 @@ static struct keyroute_location *parse_root(struct kr_failure *failure, struct k
 const struct kr_catalog kr_catalog_meta = {
     .family = "info",
     .root = meta,
+    .check_table = kr_table_name_check,
     .parent = parent,
     .search_key = search_key,
     .low_key = low_key,

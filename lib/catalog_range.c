@@ -41,11 +41,27 @@ enum { TAIL_LEN = 48 };
 
 static const char meta1[] = "meta1";
 static const char meta2[] = "meta2";
+static const char map[] = "map";
 
 /* That of meta1, which never changes. */
 enum { META1_ID = 1 };
 
 _Static_assert(KR_DESCRIPTOR_REPLICAS_MAX <= KR_REPLICAS_MAX, "a location has room for all");
+
+/* ---- Tables ---- */
+
+/* As kr_table_name_check. */
+static int check_table(struct keyroute_bytes *out, const char *name, const char **reason)
+{
+  if (name == NULL ||
+      (strcmp(name, map) != 0 && strcmp(name, meta2) != 0 && strcmp(name, meta1) != 0)) {
+    *reason = "a range directory has the tables map, meta2 and meta1; a table of the store's own "
+              "is a prefix of the keys of map";
+    return KEYROUTE_E_INVALID_ARGUMENT;
+  }
+  *out = keyroute_string(name);
+  return 0;
+}
 
 /* ---- Keys ---- */
 
@@ -284,6 +300,7 @@ static struct keyroute_location *parse_root(struct kr_failure *failure, struct k
 const struct kr_catalog kr_catalog_range = {
     .family = "r",
     .root = meta1,
+    .check_table = check_table,
     .parent = parent,
     .search_key = search_key,
     .low_key = low_key,

@@ -131,20 +131,22 @@ static int make_sweeper(struct keyroute_connection *conn)
   return conn->sweeper != NULL ? 0 : KEYROUTE_E_NO_MEMORY;
 }
 
-static int make_layout(struct keyroute_connection *conn)
+static int make_layout(struct keyroute_connection *conn, struct keyroute_detail *detail)
 {
   int error = kr_layout_new(&conn->layout, conn->mem, conn->loop, conn->resolver, conn->settings,
-                            conn->stats);
+                            conn->stats, detail);
 
   if (error == 0) {
     conn->catalog = kr_layout_catalog(conn->layout);
     conn->transport = kr_layout_transport(conn->layout);
+    conn->check_table = kr_layout_checker(conn->layout);
   }
   return error;
 }
 
 /* Make the parts, in the order in which they use one another. */
-static int make_parts(struct keyroute_connection *conn, kr_make_registry make_registry, void *arg)
+static int make_parts(struct keyroute_connection *conn, kr_make_registry make_registry, void *arg,
+                      struct keyroute_detail *detail)
 {
   int error;
 
@@ -158,7 +160,7 @@ static int make_parts(struct keyroute_connection *conn, kr_make_registry make_re
   if ((error = make_reports(conn)) != 0 || (error = make_dispatcher(conn)) != 0 ||
       (error = kr_loop_new(&conn->loop, conn->mem)) != 0 || (error = make_sweeper(conn)) != 0 ||
       (error = kr_worker_new(&conn->resolver, conn->loop)) != 0 ||
-      (error = make_layout(conn)) != 0) {
+      (error = make_layout(conn, detail)) != 0) {
     return error;
   }
   error = make_registry != NULL ? make_registry(&conn->registry, conn, arg)
@@ -353,11 +355,15 @@ int kr_connection_open(struct keyroute_connection **out, const struct keyroute_o
   error = kr_fork_watch();
   conn->born = kr_fork_generation();
   if (error == 0) {
-    error = make_parts(conn, make_registry, arg);
+    error = make_parts(conn, make_registry, arg, detail);
   }
   if (error != 0) {
     kr_connection_close(conn, NULL);
-    return kr_detail_fail(detail, error, "the connection's threads or memory could not be had");
+    /* What an argument lacks has been told. */
+    return error == KEYROUTE_E_INVALID_ARGUMENT
+               ? error
+               : kr_detail_fail(detail, error,
+                                "the connection's threads or memory could not be had");
   }
   kr_log_line(&settings->log, KEYROUTE_LOG_INFO,
               "opened: %s %.500s%.100s, parent %.100s, user %.100s", settings->registry,

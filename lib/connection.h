@@ -22,17 +22,18 @@ struct keyroute_connection {
   struct kr_loop *loop;
   struct kr_sweeper *sweeper;
   struct kr_worker *resolver;
-  struct kr_servers *servers;       /* loop thread */
-  struct kr_layout *layout;         /* loop thread */
-  struct kr_transport *transport;   /* the layout's */
-  const struct kr_catalog *catalog; /* the layout's */
-  struct kr_registry *registry;     /* loop thread */
-  struct kr_reports *reports;       /* loop thread */
-  struct kr_locator *locator;       /* loop thread */
-  struct kr_call *calls;            /* loop thread: those under way, by number */
-  struct kr_dispatcher *dispatcher; /* NULL = callbacks run on the loop */
-  uint64_t random;                  /* loop thread: kr_random_next */
-  unsigned born;                    /* kr_fork_generation of the process that opened it */
+  struct kr_servers *servers;        /* loop thread */
+  struct kr_layout *layout;          /* loop thread */
+  kr_table_name_checker check_table; /* the layout's */
+  struct kr_transport *transport;    /* the layout's */
+  const struct kr_catalog *catalog;  /* the layout's */
+  struct kr_registry *registry;      /* loop thread */
+  struct kr_reports *reports;        /* loop thread */
+  struct kr_locator *locator;        /* loop thread */
+  struct kr_call *calls;             /* loop thread: those under way, by number */
+  struct kr_dispatcher *dispatcher;  /* NULL = callbacks run on the loop */
+  uint64_t random;                   /* loop thread: kr_random_next */
+  unsigned born;                     /* kr_fork_generation of the process that opened it */
 
   /* Atomic; each order is explained where it is used. */
   uint64_t last_request; /* the number of the last call */

@@ -132,7 +132,7 @@ static int check(struct request *out, const struct keyroute_connection *conn, co
                  struct keyroute_bytes row, const struct keyroute_read *read,
                  const struct keyroute_call *call, struct keyroute_detail *detail)
 {
-  int error = kr_call_check_table(&out->table, table, detail);
+  int error = kr_call_check_table(&out->table, conn->check_table, table, detail);
 
   if (error == 0) {
     error = kr_read_check_row(row, detail);

@@ -145,7 +145,7 @@ int keyroute_table_get(struct keyroute_table **out, struct keyroute_connection *
   if (out == NULL || conn == NULL) {
     return KEYROUTE_E_INVALID_ARGUMENT;
   }
-  int error = kr_call_check_table(&name, table, NULL);
+  int error = kr_call_check_table(&name, conn->check_table, table, NULL);
 
   if (error != 0) {
     return error;
@@ -222,7 +222,7 @@ int keyroute_clear_table(struct keyroute_connection *conn, const char *table)
   if (conn == NULL) {
     return KEYROUTE_E_INVALID_ARGUMENT;
   }
-  int error = kr_call_check_table(&filter.table, table, NULL);
+  int error = kr_call_check_table(&filter.table, conn->check_table, table, NULL);
 
   return error != 0 ? error : clear(conn, &filter);
 }

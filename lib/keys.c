@@ -59,6 +59,7 @@ struct name {
 
 struct names {
   struct kr_mem *mem;
+  kr_table_name_checker checker;
   struct name *by_name;
   struct name *last; /* of the key before */
 };
@@ -103,7 +104,7 @@ static int name_table(struct names *names, const char *given, struct keyroute_de
   if (names->last != NULL && names->last->given == given) {
     return 0;
   }
-  int error = kr_call_check_table(&bytes, given, detail);
+  int error = kr_call_check_table(&bytes, names->checker, given, detail);
 
   if (error != 0) {
     return error;
@@ -235,13 +236,13 @@ static bool copy_keys(struct kr_keys *keys)
   return true;
 }
 
-static int fill(struct kr_keys *keys, struct kr_cache *cache, bool reads, bool copy,
+static int fill(struct kr_keys *keys, const struct keyroute_connection *conn, bool reads, bool copy,
                 uint32_t *table_of, struct keyroute_detail *detail)
 {
-  struct names names = {.mem = keys->mem};
+  struct names names = {.mem = keys->mem, .checker = conn->check_table};
   int error = check_keys(keys, reads, &names, table_of, detail);
 
-  if (error == 0 && (!get_tables(keys, cache, &names) || (copy && !copy_keys(keys)))) {
+  if (error == 0 && (!get_tables(keys, conn->cache, &names) || (copy && !copy_keys(keys)))) {
     error = kr_fail_no_memory(detail);
   }
   free_names(&names);
@@ -251,10 +252,11 @@ static int fill(struct kr_keys *keys, struct kr_cache *cache, bool reads, bool c
   return error;
 }
 
-int kr_keys_new(struct kr_keys *out, struct kr_mem *mem, struct kr_cache *cache,
+int kr_keys_new(struct kr_keys *out, const struct keyroute_connection *conn,
                 const struct keyroute_key *keys, size_t count, bool reads, bool copy,
                 struct keyroute_detail *detail)
 {
+  struct kr_mem *mem = conn->mem;
   int error;
 
   *out = (struct kr_keys){.mem = mem, .keys = keys};
@@ -269,7 +271,7 @@ int kr_keys_new(struct kr_keys *out, struct kr_mem *mem, struct kr_cache *cache,
   out->order = kr_alloc(mem, count * sizeof(out->order[0]));
   uint32_t *table_of = kr_alloc(mem, count * sizeof(table_of[0]));
 
-  error = out->order != NULL && table_of != NULL ? fill(out, cache, reads, copy, table_of, detail)
+  error = out->order != NULL && table_of != NULL ? fill(out, conn, reads, copy, table_of, detail)
                                                  : kr_fail_no_memory(detail);
   kr_free(mem, table_of);
   if (error != 0) {

@@ -20,11 +20,11 @@ struct kr_keys {
   uint32_t count, table_count;
 };
 
-/* Check the keys, and sort them. cache  where their tables are got
+/* Check the keys, and sort them. conn  whose tables, cache and memory
  *  reads  they are to be read, so that a row may be neither empty nor too long
  *  copy   keep copies; else they must outlive *out
  *  detail NULL or filled in. Errors: INVALID_ARGUMENT, naming the key; NO_MEMORY. */
-int kr_keys_new(struct kr_keys *out, struct kr_mem *mem, struct kr_cache *cache,
+int kr_keys_new(struct kr_keys *out, const struct keyroute_connection *conn,
                 const struct keyroute_key *keys, size_t count, bool reads, bool copy,
                 struct keyroute_detail *detail);
 void kr_keys_clear(struct kr_keys *keys); /* zeros are accepted */

@@ -1,9 +1,10 @@
 /*
  * Of what kind a cluster is, and so which catalog and which transport are used.
  *
- *     meta   two tiers     kr_catalog_meta   transport_hbase.c      znode meta-region-server
- *     root   three tiers   kr_catalog_root   transport_hbase094.c   znode root-region-server
- *     auto   one of them, as soon as the registry has answered
+ *     meta    two tiers     kr_catalog_meta    transport_hbase.c      znode meta-region-server
+ *     root    three tiers   kr_catalog_root    transport_hbase094.c   znode root-region-server
+ *     auto    one of them, as soon as the registry has answered
+ *     range   a directory   kr_catalog_range   transport_bigtable.c   znode keyroute.range.znode
  *
  * Nobody else knows that there are kinds. Everybody gets one catalog and one transport when the
  * connection is opened, before anything is known, and keeps them: the catalog is a copy of the
@@ -18,6 +19,8 @@
  *     moment, and so what looked like three tiers may turn out to be two; never the other way.
  *     Requests that are out then are seen to their end by the transport that they were made with.
  *  3. Where the root was written down nobody says whose it is; then it is hbase:meta's.
+ *  4. A range directory is never found out: somebody says that it is one. Its tables' names are all
+ *     known, so which names are good does not change either.
  *
  * Threads: the loop.
  */
@@ -31,6 +34,12 @@
 
 enum { META_TIERS = 2, ROOT_TIERS = 3 };
 
+enum kind { META, ROOT, RANGE, KINDS };
+
+static const char *const names[KINDS] = {"meta", "root", "range"};
+static const struct kr_catalog *const catalogs[KINDS] = {&kr_catalog_meta, &kr_catalog_root,
+                                                         &kr_catalog_range};
+
 /* The one that everybody has. */
 struct switchboard {
   struct kr_transport base;
@@ -43,7 +52,8 @@ struct kr_layout {
   const struct kr_log *log;
   struct switchboard transport;
   struct kr_catalog catalog;
-  struct kr_transport *meta, *root; /* NULL = it will not be needed */
+  kr_table_name_checker checker;
+  struct kr_transport *transports[KINDS]; /* NULL = it will not be needed */
 };
 
 /* ---- The catalog of a cluster that is not known --------------------------------------------- */
@@ -71,6 +81,7 @@ static void search_any(struct kr_buf *key, struct keyroute_bytes table, struct k
 static const struct kr_catalog any_catalog = {
     .root = unknown,
     .unsettled = true,
+    .check_table = kr_table_name_check,
     .parent = parent_of_any,
     .search_key = search_any,
 };
@@ -120,11 +131,12 @@ static void pass_shutdown(struct kr_transport *base)
 {
   struct kr_layout *layout = ((struct switchboard *)base)->layout;
 
-  if (layout->meta != NULL) {
-    layout->meta->ops->shutdown(layout->meta);
-  }
-  if (layout->root != NULL) {
-    layout->root->ops->shutdown(layout->root);
+  for (int kind = 0; kind < KINDS; kind++) {
+    struct kr_transport *transport = layout->transports[kind];
+
+    if (transport != NULL) {
+      transport->ops->shutdown(transport);
+    }
   }
 }
 
@@ -150,38 +162,102 @@ struct kr_transport *kr_layout_transport(struct kr_layout *layout)
 
 /* ---- Which ----------------------------------------------------------------------------------- */
 
-static void settle(struct kr_layout *layout, bool root)
+static void settle(struct kr_layout *layout, enum kind kind)
 {
-  layout->catalog = root ? kr_catalog_root : kr_catalog_meta;
-  layout->transport.behind = root ? layout->root : layout->meta;
+  layout->catalog = *catalogs[kind];
+  layout->transport.behind = layout->transports[kind];
 }
 
 /* Does it say what is not known yet, or known better now? */
 static bool is_news(const struct kr_layout *layout, unsigned tiers)
 {
-  bool may_be_either = layout->meta != NULL && layout->root != NULL;
+  bool may_be_either = layout->transports[META] != NULL && layout->transports[ROOT] != NULL;
 
-  return may_be_either && (layout->catalog.unsettled ||
-                           (layout->transport.behind == layout->root && tiers == META_TIERS));
+  return may_be_either &&
+         (layout->catalog.unsettled ||
+          (layout->transport.behind == layout->transports[ROOT] && tiers == META_TIERS));
 }
 
 void kr_layout_learn(struct kr_layout *layout, const struct kr_root *root)
 {
   if (layout != NULL && is_news(layout, root->tiers)) {
-    settle(layout, root->tiers == ROOT_TIERS);
-    kr_log_line(layout->log, KEYROUTE_LOG_INFO, "layout %s, by %.400s",
-                root->tiers == ROOT_TIERS ? "root" : "meta", root->place);
+    enum kind kind = root->tiers == ROOT_TIERS ? ROOT : META;
+
+    settle(layout, kind);
+    kr_log_line(layout->log, KEYROUTE_LOG_INFO, "layout %s, by %.400s", names[kind], root->place);
   }
+}
+
+kr_table_name_checker kr_layout_checker(const struct kr_layout *layout)
+{
+  return layout->checker;
+}
+
+/* ---- Making one ------------------------------------------------------------------------------ */
+
+/* What transports are made of. */
+struct means {
+  struct kr_mem *mem;
+  struct kr_loop *loop;
+  struct kr_worker *resolver;
+  const struct kr_settings *settings;
+  struct kr_stats *stats;
+};
+
+static int make_transport(struct kr_transport **out, enum kind kind, const struct means *with,
+                          struct keyroute_detail *detail)
+{
+  switch (kind) {
+  case META:
+    return kr_transport_hbase_new(out, with->mem, with->loop, with->resolver, with->settings,
+                                  with->stats);
+  case ROOT:
+    return kr_transport_hbase094_new(out, with->mem, with->loop, with->resolver, with->settings,
+                                     with->stats);
+  default:
+    return kr_detail_fail(detail, KEYROUTE_E_INVALID_ARGUMENT,
+                          "layout range: this library was built without gRPC");
+  }
+}
+
+/* The kind that is asked for; KINDS = it is to be found out. */
+static enum kind kind_of(const char *name)
+{
+  enum kind kind = META;
+
+  while (kind < KINDS && strcmp(name, names[kind]) != 0) {
+    kind++;
+  }
+  return kind;
+}
+
+/* Make what is needed for it. */
+static int fill(struct kr_layout *layout, enum kind asked, const struct means *with,
+                struct keyroute_detail *detail)
+{
+  int error = 0;
+
+  for (enum kind kind = META; kind < KINDS && error == 0; kind++) {
+    if (kind == asked || (asked == KINDS && kind != RANGE)) {
+      error = make_transport(&layout->transports[kind], kind, with, detail);
+    }
+  }
+  if (asked == KINDS) {
+    layout->catalog = any_catalog;
+    layout->transport.behind = layout->transports[META];
+  } else {
+    settle(layout, asked);
+  }
+  layout->checker = layout->catalog.check_table;
+  return error;
 }
 
 int kr_layout_new(struct kr_layout **out, struct kr_mem *mem, struct kr_loop *loop,
                   struct kr_worker *resolver, const struct kr_settings *settings,
-                  struct kr_stats *stats)
+                  struct kr_stats *stats, struct keyroute_detail *detail)
 {
+  struct means with = {mem, loop, resolver, settings, stats};
   struct kr_layout *layout = kr_calloc(mem, sizeof(*layout));
-  bool is_root = strcmp(settings->layout, "root") == 0;
-  bool is_meta = strcmp(settings->layout, "meta") == 0;
-  int error = 0;
 
   if (layout == NULL) {
     return KEYROUTE_E_NO_MEMORY;
@@ -190,20 +266,11 @@ int kr_layout_new(struct kr_layout **out, struct kr_mem *mem, struct kr_loop *lo
   layout->log = &settings->log;
   layout->transport.base.ops = &ops;
   layout->transport.layout = layout;
-  layout->catalog = any_catalog;
-  if (!is_root) {
-    error = kr_transport_hbase_new(&layout->meta, mem, loop, resolver, settings, stats);
-  }
-  if (!is_meta && error == 0) {
-    error = kr_transport_hbase094_new(&layout->root, mem, loop, resolver, settings, stats);
-  }
+  int error = fill(layout, kind_of(settings->layout), &with, detail);
+
   if (error != 0) {
     kr_layout_free(layout);
     return error;
-  }
-  layout->transport.behind = is_root ? layout->root : layout->meta;
-  if (is_root || is_meta) {
-    settle(layout, is_root);
   }
   *out = layout;
   return 0;
@@ -216,11 +283,10 @@ void kr_layout_free(struct kr_layout *layout)
   }
   struct kr_mem *mem = layout->mem;
 
-  if (layout->meta != NULL) {
-    layout->meta->ops->free(layout->meta);
-  }
-  if (layout->root != NULL) {
-    layout->root->ops->free(layout->root);
+  for (int kind = 0; kind < KINDS; kind++) {
+    if (layout->transports[kind] != NULL) {
+      layout->transports[kind]->ops->free(layout->transports[kind]);
+    }
   }
   kr_free(mem, layout);
   kr_mem_release(mem);

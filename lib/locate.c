@@ -209,7 +209,7 @@ int keyroute_locate(struct keyroute_location **out, struct keyroute_connection *
   int error = kr_call_may_wait(out, conn, detail);
 
   if (error == 0) {
-    error = kr_call_check_table(&name, table, detail);
+    error = kr_call_check_table(&name, conn->check_table, table, detail);
   }
   return error != 0 ? error : locate(out, conn, NULL, name, row, call, detail);
 }
@@ -264,7 +264,7 @@ int keyroute_locate_async(uint64_t *request, struct keyroute_connection *conn, c
   if (!kr_connection_enter(conn)) {
     return KEYROUTE_E_CLOSED;
   }
-  if ((error = kr_call_check_table(&name, table, NULL)) != 0 ||
+  if ((error = kr_call_check_table(&name, conn->check_table, table, NULL)) != 0 ||
       (error = ask(&question, conn, row, call, NULL)) != 0) {
     kr_connection_leave(conn);
     return error;

@@ -160,8 +160,8 @@ static int new_call(struct many_call **out, struct keyroute_connection *conn,
     return kr_fail_no_memory(detail);
   }
   kr_read_copy(&call->read, call->room, &request->read);
-  int error = kr_keys_new(&call->keys, conn->mem, conn->cache, request->keys, request->count,
-                          request->reads, request->copy, detail);
+  int error = kr_keys_new(&call->keys, conn, request->keys, request->count, request->reads,
+                          request->copy, detail);
 
   if (error == 0) {
     fill_batch(call, request);

@@ -261,7 +261,7 @@ static int check(struct request *out, const struct keyroute_connection *conn, co
                  struct keyroute_bytes row, const struct keyroute_method *method,
                  const struct keyroute_call *call, struct keyroute_detail *detail)
 {
-  int error = kr_call_check_table(&out->table, table, detail);
+  int error = kr_call_check_table(&out->table, conn->check_table, table, detail);
 
   if (error == 0) {
     error = kr_call_check_bytes(row, "the row", detail);

@@ -119,7 +119,7 @@ static int check(struct request *out, const struct keyroute_connection *conn, co
                  struct keyroute_bytes start, struct keyroute_bytes end, size_t limit,
                  const struct keyroute_call *call, struct keyroute_detail *detail)
 {
-  int error = kr_call_check_table(&out->table, table, detail);
+  int error = kr_call_check_table(&out->table, conn->check_table, table, detail);
 
   if (error == 0) {
     error = check_span(out, start, end, limit, detail);

@@ -11,4 +11,8 @@
  * Errors: INVALID_ARGUMENT.  Source: HBase TableName.isLegalFullyQualifiedTableName */
 int kr_table_name_check(struct keyroute_bytes *out, const char *name, const char **reason);
 
+/* That, or what another kind of store has in its place. */
+typedef int (*kr_table_name_checker)(struct keyroute_bytes *out, const char *name,
+                                     const char **reason);
+
 #endif

@@ -31,6 +31,27 @@ static void tear_down(void)
   failing_mem_done(mem);
 }
 
+/* ---- Tables ---- */
+
+START_TEST(test_catalog_range__three_tables_have_names)
+{
+  static const char *const names[] = {"map", "meta2", "meta1"};
+  static const char *const others[] = {"", "maps", "ma", "default:map", "meta", "Map", NULL};
+  struct keyroute_bytes name = {NULL, 0};
+  const char *reason = NULL;
+
+  for (size_t i = 0; i < 3; i++) {
+    ck_assert_int_eq(catalog->check_table(&name, names[i], &reason), 0);
+    ck_assert(kr_bytes_equal(name, keyroute_string(names[i])));
+  }
+  for (size_t i = 0; i < 7; i++) {
+    ck_assert_int_eq(catalog->check_table(&name, others[i], &reason), KEYROUTE_E_INVALID_ARGUMENT);
+    ck_assert_str_eq(reason, "a range directory has the tables map, meta2 and meta1; a table of "
+                             "the store's own is a prefix of the keys of map");
+  }
+}
+END_TEST
+
 /* ---- Keys ---- */
 
 /* Release with kr_buf_clear. */
@@ -473,6 +494,7 @@ static Suite *suite(void)
   TCase *tests = tcase_create("all");
 
   tcase_add_checked_fixture(tests, set_up, tear_down);
+  tcase_add_test(tests, test_catalog_range__three_tables_have_names);
   tcase_add_test(tests, test_catalog_range__each_level_has_its_parent);
   tcase_add_test(tests, test_catalog_range__search_keys_are_the_levels_byte_and_the_key);
   tcase_add_test(tests, test_catalog_range__bounds_hold_one_level_only);

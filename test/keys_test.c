@@ -4,6 +4,7 @@
 #include "lib/keys.h"
 
 #include "lib/bytes.h"
+#include "lib/connection.h"
 #include "test/failing_mem.h"
 #include "test/run_suite.h"
 
@@ -48,7 +49,10 @@ static void add(const char *table, const char *row)
 
 static int sort(bool reads, bool copy)
 {
-  return kr_keys_new(&keys, mem, cache, given, count, reads, copy, &detail);
+  struct keyroute_connection conn = {
+      .mem = mem, .cache = cache, .check_table = kr_table_name_check};
+
+  return kr_keys_new(&keys, &conn, given, count, reads, copy, &detail);
 }
 
 /* The indexes in order, "2 0 1". */

@@ -61,7 +61,7 @@ static void set_up(void)
 static void make(const char *name)
 {
   settings.layout = (char *)(uintptr_t)name;
-  ck_assert_int_eq(kr_layout_new(&layout, mem, loop, NULL, &settings, stats), 0);
+  ck_assert_int_eq(kr_layout_new(&layout, mem, loop, NULL, &settings, stats, NULL), 0);
 }
 
 static void tear_down(void)
@@ -202,6 +202,21 @@ START_TEST(test_layout__shutdown_ends_requests_of_both_kinds)
 }
 END_TEST
 
+START_TEST(test_layout__names_of_tables_are_the_kinds_own)
+{
+  struct keyroute_bytes name;
+  const char *reason = NULL;
+
+  make("auto");
+  kr_table_name_checker checker = kr_layout_checker(layout);
+
+  ck_assert_int_eq(checker(&name, "default:t", &reason), 0);
+  ck_assert(kr_bytes_equal(name, keyroute_string("t")));
+  learn(3);
+  ck_assert_ptr_eq(kr_layout_checker(layout), checker);
+}
+END_TEST
+
 START_TEST(test_layout__nothing_to_find_out_is_accepted)
 {
   make("meta");
@@ -217,7 +232,7 @@ START_TEST(test_layout__each_allocation_of_a_new_one_may_fail)
   settings.layout = (char *)"auto";
   for (long n = 1; error != 0; n++) {
     mem_fail(n);
-    error = kr_layout_new(&layout, mem, loop, NULL, &settings, stats);
+    error = kr_layout_new(&layout, mem, loop, NULL, &settings, stats, NULL);
     ck_assert(error == 0 || error == KEYROUTE_E_NO_MEMORY);
     ck_assert_int_lt(n, 100);
   }
@@ -236,6 +251,7 @@ static Suite *suite(void)
   tcase_add_test(tests, test_layout__two_tiers_are_believed_for_good);
   tcase_add_test(tests, test_layout__three_tiers_may_turn_out_to_be_two);
   tcase_add_test(tests, test_layout__shutdown_ends_requests_of_both_kinds);
+  tcase_add_test(tests, test_layout__names_of_tables_are_the_kinds_own);
   tcase_add_test(tests, test_layout__nothing_to_find_out_is_accepted);
   tcase_add_test(tests, test_layout__each_allocation_of_a_new_one_may_fail);
   suite_add_tcase(made, tests);

@@ -4,6 +4,7 @@
 #include "lib/run.h"
 
 #include "lib/bytes.h"
+#include "lib/connection.h"
 #include "test/failing_mem.h"
 #include "test/run_suite.h"
 
@@ -26,6 +27,7 @@ static void setup(void)
 {
   static struct keyroute_key given[ROWS];
   static char rows[ROWS][4];
+  struct keyroute_connection conn = {.check_table = kr_table_name_check};
 
   mem = failing_mem_new();
   stats = kr_stats_new(mem);
@@ -34,7 +36,9 @@ static void setup(void)
     snprintf(rows[i], sizeof(rows[i]), "%03d", 2 * i);
     given[i] = (struct keyroute_key){"t", keyroute_string(rows[i])};
   }
-  ck_assert_int_eq(kr_keys_new(&keys, mem, cache, given, ROWS, true, false, NULL), 0);
+  conn.mem = mem;
+  conn.cache = cache;
+  ck_assert_int_eq(kr_keys_new(&keys, &conn, given, ROWS, true, false, NULL), 0);
   ck_assert(kr_runs_init(&runs, mem, &keys));
   list = NULL;
   DL_APPEND(list, kr_run_new(&runs, 0, 0, ROWS));
