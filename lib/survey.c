@@ -125,7 +125,7 @@ static struct kr_request *send(struct kr_hop *hop, const char *host, int port, i
       .region = kr_location_name(hop->location),
       .start_row = kr_buf_view(&survey->from),
       .stop_row = kr_buf_view(&survey->to),
-      .include_start = true,
+      .include_start = !reversed || survey->resumes, /* an anchor begins below the span */
       .include_stop = reversed,
       .reversed = reversed,
       .limit = survey->asked,
