@@ -67,14 +67,48 @@ static const char *check_znode_name(const char *value)
   return NULL;
 }
 
+/* The full path of one znode, which is not the root of the tree. */
+static const char *check_znode(const char *value)
+{
+  size_t len = strlen(value);
+
+  if (len < 2 || value[len - 1] == '/') {
+    return "it is not the path of one znode";
+  }
+  return check_znode_path(value);
+}
+
 static const char *check_layout(const char *value)
 {
-  if (strcmp(value, "range") == 0) {
-    return "layout range is not built yet";
+  static const char *const layouts[] = {"auto", "meta", "root", "range"};
+
+  for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+    if (strcmp(value, layouts[i]) == 0) {
+      return NULL;
+    }
   }
-  return strcmp(value, "auto") == 0 || strcmp(value, "meta") == 0 || strcmp(value, "root") == 0
-             ? NULL
-             : "no such layout";
+  return "no such layout";
+}
+
+/* "projects/PROJECT/instances/INSTANCE"; neither part is empty or holds what a path or a header
+ * would take for something else. */
+static const char *check_instance(const char *value)
+{
+  static const char wrong[] = "it is not projects/PROJECT/instances/INSTANCE";
+  static const char projects[] = "projects/", instances[] = "/instances/";
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "-_.:";
+
+  if (strncmp(value, projects, strlen(projects)) != 0) {
+    return wrong;
+  }
+  const char *project = value + strlen(projects);
+  size_t len = strspn(project, letters);
+  if (len == 0 || strncmp(project + len, instances, strlen(instances)) != 0) {
+    return wrong;
+  }
+  const char *instance = project + len + strlen(instances);
+  return instance[0] != '\0' && instance[strspn(instance, letters)] == '\0' ? NULL : wrong;
 }
 
 static const char *check_registry(const char *value)
@@ -191,10 +225,22 @@ static const struct kr_property properties[KR_PROPERTY_COUNT] = {
     [KR_PROPERTY_LAYOUT] =
         {.name = "keyroute.layout",
          .fallback = "auto",
-         .accepts = "auto, meta or root",
+         .accepts = "auto, meta, root or range",
          .check = check_layout,
          .reason = "How many tiers the catalog has: meta two, of HBase 0.96 and later, root three, "
-                   "of 0.94; auto looks at the znodes. range is reserved and not built yet."},
+                   "of 0.94; auto looks at the znodes of these. range is a range directory."},
+    [KR_PROPERTY_RANGE_ZNODE] =
+        {.name = "keyroute.range.znode",
+         .fallback = "/keyroute/meta1",
+         .accepts = "an absolute path",
+         .check = check_znode,
+         .reason = "The znode that holds the descriptor of a range directory's meta1."},
+    [KR_PROPERTY_RANGE_INSTANCE] =
+        {.name = "keyroute.range.instance",
+         .fallback = "projects/keyroute/instances/keyroute",
+         .accepts = "projects/PROJECT/instances/INSTANCE",
+         .check = check_instance,
+         .reason = "The Bigtable instance whose tables a range directory's nodes serve."},
     [KR_PROPERTY_REGISTRY] =
         {.name = "keyroute.registry",
          .fallback = "zookeeper",

@@ -7,8 +7,8 @@
 #include "lib/stats.h"
 
 /* A registry that reads the znode of the root's region, and those of its replicas, in ZooKeeper:
- * that of hbase:meta, that of -ROOT-, or the first of both that is there. The session is made by
- * the first read.
+ * that of hbase:meta, that of -ROOT-, or the first of both that is there; or that of meta1. The
+ * session is made by the first read.
  * settings     borrowed until free
  * stats        borrowed until free; sessions are counted
  * changed      on the loop: the znode changed, came or went, or a session that watched it was

@@ -241,44 +241,72 @@ static int fill_ensemble(struct kr_settings *settings, const struct source *from
   return 0;
 }
 
-/* Which znodes may tell where the root is: those of the layout, of both where it is to be found
- * out. */
-static int fill_znodes(struct kr_settings *settings, const struct source *from)
+/* Cut a path at its last slash: the znode's name, a copy. NULL = out of memory. */
+static char *cut_name(struct kr_mem *mem, char *path)
 {
-  settings->layout = copy_text(from, KR_PROPERTY_LAYOUT);
-  bool meta = settings->layout != NULL && strcmp(settings->layout, "root") != 0;
-  bool root = settings->layout != NULL && strcmp(settings->layout, "meta") != 0;
+  char *slash = path != NULL ? strrchr(path, '/') : NULL;
 
+  if (slash == NULL) {
+    return NULL;
+  }
+  *slash = '\0';
+  return kr_copy(mem, keyroute_string(slash + 1));
+}
+
+/* Where a range directory's meta1 is found. */
+static bool fill_range(struct kr_settings *settings, const struct source *from)
+{
+  settings->parent = copy_text(from, KR_PROPERTY_RANGE_ZNODE);
+  settings->range_znode = cut_name(from->mem, settings->parent);
+  settings->range_instance = copy_text(from, KR_PROPERTY_RANGE_INSTANCE);
+  return settings->range_znode != NULL && settings->range_instance != NULL;
+}
+
+/* Which znodes may tell where the root is: that of the layout, both where it is to be found out. */
+static bool fill_hbase(struct kr_settings *settings, const struct source *from)
+{
+  bool meta = strcmp(settings->layout, "root") != 0;
+  bool root = strcmp(settings->layout, "meta") != 0;
+
+  settings->parent = copy_text(from, KR_PROPERTY_PARENT);
   settings->meta_znode = meta ? copy_text(from, KR_PROPERTY_META_ZNODE) : NULL;
   settings->root_znode = root ? copy_text(from, KR_PROPERTY_ROOT_ZNODE) : NULL;
-  if (settings->layout == NULL || (meta && settings->meta_znode == NULL) ||
+  if (settings->parent == NULL || (meta && settings->meta_znode == NULL) ||
       (root && settings->root_znode == NULL)) {
-    return kr_detail_fail(from->detail, KEYROUTE_E_NO_MEMORY, "out of memory");
+    return false;
   }
-  return 0;
+  size_t len = strlen(settings->parent);
+
+  if (settings->parent[len - 1] == '/') {
+    settings->parent[len - 1] = '\0';
+  }
+  return true;
+}
+
+static bool fill_znodes(struct kr_settings *settings, const struct source *from)
+{
+  settings->layout = copy_text(from, KR_PROPERTY_LAYOUT);
+  if (settings->layout == NULL) {
+    return false;
+  }
+  return strcmp(settings->layout, "range") == 0 ? fill_range(settings, from)
+                                                : fill_hbase(settings, from);
 }
 
 static int fill_texts(struct kr_settings *settings, const struct source *from)
 {
   settings->registry = copy_text(from, KR_PROPERTY_REGISTRY);
-  settings->parent = copy_text(from, KR_PROPERTY_PARENT);
-  int error = fill_znodes(settings, from);
-  if (error != 0) {
-    return error;
-  }
   settings->user =
       is_set(from, KR_PROPERTY_USER) ? copy_text(from, KR_PROPERTY_USER) : login_name(from->mem);
-  error = fill_ensemble(settings, from);
+  bool filled = fill_znodes(settings, from);
+  int error = fill_ensemble(settings, from);
+
   if (error != 0) {
     return error;
   }
-  if (settings->registry == NULL || settings->parent == NULL || settings->user == NULL ||
+  if (!filled || settings->registry == NULL || settings->user == NULL ||
       settings->zookeeper == NULL || settings->chroot == NULL) {
     return kr_detail_fail(from->detail, KEYROUTE_E_NO_MEMORY, "out of memory");
-  }
-  size_t len = strlen(settings->parent);
-  if (settings->parent[len - 1] == '/') {
-    settings->parent[len - 1] = '\0';
   }
   return 0;
 }
@@ -354,9 +382,10 @@ void kr_settings_free(struct kr_settings *settings)
     return;
   }
   struct kr_mem *mem = settings->mem;
-  char *texts[] = {settings->layout,     settings->registry,   settings->static_root,
-                   settings->zookeeper,  settings->chroot,     settings->parent,
-                   settings->meta_znode, settings->root_znode, settings->user};
+  char *texts[] = {settings->layout,      settings->registry,      settings->static_root,
+                   settings->zookeeper,   settings->chroot,        settings->parent,
+                   settings->meta_znode,  settings->root_znode,    settings->user,
+                   settings->range_znode, settings->range_instance};
 
   for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
     kr_free(mem, texts[i]);

@@ -10,14 +10,16 @@ struct kr_settings {
   struct kr_mem *mem; /* counted */
   struct kr_log log;
 
-  char *layout;      /* "auto", "meta" or "root" */
+  char *layout;      /* "auto", "meta", "root" or "range" */
   char *registry;    /* "zookeeper" or "static" */
   char *static_root; /* "host:port" where registry is "static", else NULL */
   char *zookeeper;   /* "host:port,host:port", every port filled in; no chroot */
   char *chroot;      /* "" or "/prod", no trailing slash */
-  char *parent;      /* "/hbase", no trailing slash; "" for the root znode itself */
+  char *parent;      /* "/hbase", no trailing slash; "" for the root znode itself; of the layout */
   char *meta_znode;  /* "meta-region-server"; NULL = the layout has none */
   char *root_znode;  /* "root-region-server", of older clusters; NULL = the layout has none */
+  char *range_znode; /* "meta1", of range directories; NULL = the layout has none */
+  char *range_instance; /* "projects/PROJECT/instances/INSTANCE"; NULL as well */
   int64_t session_timeout_ms;
   int64_t session_idle_ms; /* end the ZooKeeper session after so long without a read; 0 = keep */
 

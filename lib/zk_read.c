@@ -38,8 +38,9 @@
 /* A meta znode has some 70 bytes; ZooKeeper's own limit is 1 MiB unless configured. */
 #define VALUE_MAX ((size_t)16 << 20)
 
-/* How many tiers the catalogs have whose roots have znodes. */
-enum { META_TIERS = 2, ROOT_TIERS = 3 };
+/* How many tiers the catalogs of HBase have whose roots have znodes; of a range directory nothing
+ * has to be found out. */
+enum { UNSAID = 0, META_TIERS = 2, ROOT_TIERS = 3 };
 
 /* What a request of a read is for. */
 enum role {
@@ -117,7 +118,8 @@ bool kr_zk_paths_init(struct kr_zk_paths *paths, struct kr_mem *mem,
   *paths = (struct kr_zk_paths){.count = 0};
   paths->parent = join_chroot(mem, settings->chroot, settings->parent);
   return paths->parent != NULL && add_place(paths, mem, settings->meta_znode, META_TIERS) &&
-         add_place(paths, mem, settings->root_znode, ROOT_TIERS);
+         add_place(paths, mem, settings->root_znode, ROOT_TIERS) &&
+         add_place(paths, mem, settings->range_znode, UNSAID);
 }
 
 void kr_zk_paths_clear(struct kr_zk_paths *paths, struct kr_mem *mem)

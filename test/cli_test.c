@@ -89,8 +89,6 @@ START_TEST(test_cli__bad_properties_are_refused_before_anything_is_asked)
 {
   program_assert_usage(program_run("locate", "-D", "hbase.client.pause=0", "t", "a", NULL),
                        "1 to 60000 ms");
-  program_assert_usage(program_run("locate", "-l", "range", "t", "a", NULL),
-                       "keyroute: -l: \"range\": layout range is not built yet");
   program_assert_usage(program_run("locate", "-l", "flat", "t", "a", NULL), "no such layout");
   program_assert_usage(program_run("locate", "-z", "bad host", "t", "a", NULL),
                        "keyroute: -z: not a host name: \"bad host\"\n");

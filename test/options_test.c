@@ -452,12 +452,40 @@ START_TEST(test_options__layout_says_which_znodes_count)
   ck_assert_int_eq(keyroute_options_set_layout(options, "root"), 0);
   ck_assert_ptr_null(open_settings()->meta_znode);
   ck_assert_str_eq(open_settings()->root_znode, "root-region-server");
+  ck_assert_ptr_null(open_settings()->range_znode);
 }
 END_TEST
 
-START_TEST(test_options__layouts_not_built_are_refused_in_words)
+START_TEST(test_options__range_directory_has_a_znode_and_an_instance)
 {
-  assert_set_refused("keyroute.layout", "range", "layout range is not built yet");
+  ck_assert_int_eq(keyroute_options_set_layout(options, "range"), 0);
+  ck_assert_int_eq(keyroute_options_set_parent(options, "/hbase-secure"), 0);
+  ck_assert_str_eq(open_settings()->parent, "/keyroute");
+  ck_assert_str_eq(open_settings()->range_znode, "meta1");
+  ck_assert_ptr_null(open_settings()->meta_znode);
+  ck_assert_ptr_null(open_settings()->root_znode);
+  ck_assert_str_eq(open_settings()->range_instance, "projects/keyroute/instances/keyroute");
+  ck_assert_int_eq(keyroute_options_set(options, "keyroute.range.znode", "/meta1", NULL), 0);
+  ck_assert_int_eq(
+      keyroute_options_set(options, "keyroute.range.instance", "projects/a/instances/b-1", NULL),
+      0);
+  ck_assert_str_eq(open_settings()->parent, "");
+  ck_assert_str_eq(open_settings()->range_instance, "projects/a/instances/b-1");
+
+  assert_set_refused("keyroute.range.znode", "/", "path of one znode");
+  assert_set_refused("keyroute.range.znode", "/a/", "path of one znode");
+  assert_set_refused("keyroute.range.znode", "a/b", "does not begin with '/'");
+  assert_set_refused("keyroute.range.znode", "/a//b", "empty");
+  assert_set_refused("keyroute.range.instance", "projects/a", "projects/PROJECT");
+  assert_set_refused("keyroute.range.instance", "projects//instances/b", "projects/PROJECT");
+  assert_set_refused("keyroute.range.instance", "projects/a/instances/", "projects/PROJECT");
+  assert_set_refused("keyroute.range.instance", "projects/a/instances/b/c", "projects/PROJECT");
+  assert_set_refused("keyroute.range.instance", "projects/a b/instances/b", "projects/PROJECT");
+}
+END_TEST
+
+START_TEST(test_options__layouts_that_are_none_are_refused_in_words)
+{
   assert_set_refused("keyroute.layout", "flat", "no such layout");
 }
 END_TEST
@@ -664,7 +692,8 @@ int main(void)
   tcase_add_test(tests, test_options__endless_timeouts_of_hbase_become_a_day);
   tcase_add_test(tests, test_options__parent_is_a_path_without_trailing_slash);
   tcase_add_test(tests, test_options__layout_says_which_znodes_count);
-  tcase_add_test(tests, test_options__layouts_not_built_are_refused_in_words);
+  tcase_add_test(tests, test_options__range_directory_has_a_znode_and_an_instance);
+  tcase_add_test(tests, test_options__layouts_that_are_none_are_refused_in_words);
   tcase_add_test(tests, test_options__bad_ensemble_is_refused_when_set);
   tcase_add_test(tests, test_options__security_not_built_is_refused_at_open_not_before);
   tcase_add_test(tests, test_options__foreign_registry_is_refused_unless_ours_is_chosen);

@@ -393,6 +393,63 @@ START_TEST(test_zk_read__the_hint_names_both_kinds_of_roots)
 }
 END_TEST
 
+/* ---- Of a range directory, below a chroot ---- */
+
+static void set_up_range(void)
+{
+  static char chroot[] = "/prod", parent[] = "/keyroute", name[] = "meta1";
+  struct kr_settings settings = {.chroot = chroot, .parent = parent, .range_znode = name};
+
+  mem = kr_mem_new(NULL);
+  ck_assert(kr_zk_paths_init(&paths, mem, &settings));
+  kr_zk_read_init(&read, mem, &paths, 7);
+  ck_assert(kr_zk_read_begin(&read, SESSION));
+}
+
+START_TEST(test_zk_read__znode_of_meta1_is_read)
+{
+  size_t count = 0;
+
+  reply("/prod/keyroute", KR_ZK_OK, NULL, 0);
+  enum kr_zk_progress progress = reply_value("/prod/keyroute/meta1", "KRD");
+  struct kr_root_value *values = kr_zk_read_values(&read, &count);
+
+  ck_assert_int_eq(progress, KR_ZK_READ_ANSWERED);
+  ck_assert_uint_eq(count, 1);
+  ck_assert(!values[0].text);
+  ck_assert_str_eq(kr_zk_read_place(&read)->text, "znode /prod/keyroute/meta1");
+  ck_assert_uint_eq(kr_zk_read_place(&read)->tiers, 0);
+  kr_free(mem, values);
+}
+END_TEST
+
+START_TEST(test_zk_read__znode_of_meta1_that_is_absent_is_awaited_and_named)
+{
+  reply("/prod/keyroute", KR_ZK_OK, NULL, 0);
+  reply_absent("/prod/keyroute/meta1");
+  ck_assert_int_eq(requests[taken]->request, KR_ZK_AWAIT);
+  enum kr_zk_progress progress = reply_absent("/prod/keyroute/meta1");
+
+  ck_assert_int_eq(progress, KR_ZK_READ_FAILED);
+  expect_why(KEYROUTE_E_BOOTSTRAP, "no such znode /prod/keyroute/meta1");
+}
+END_TEST
+
+START_TEST(test_zk_read__directory_that_is_absent_is_told_with_the_one_that_is_there)
+{
+  static const char names[] = "zookeeper\0kr2";
+
+  reply_absent("/prod/keyroute");
+  reply_absent("/prod/keyroute/meta1");
+  reply_absent("/prod/keyroute/meta1");
+  reply("/prod", KR_ZK_OK, names, sizeof(names));
+  enum kr_zk_progress progress = reply("/prod/kr2/meta1", KR_ZK_OK, NULL, 0);
+
+  ck_assert_int_eq(progress, KR_ZK_READ_FAILED);
+  expect_why(KEYROUTE_E_BOOTSTRAP, "no such parent /prod/keyroute; a meta1 stands below /prod/kr2");
+}
+END_TEST
+
 int main(void)
 {
   Suite *suite = suite_create("zk_read");
@@ -420,5 +477,12 @@ int main(void)
   tcase_add_test(both, test_zk_read__the_next_round_begins_with_the_newer_root);
   tcase_add_test(both, test_zk_read__the_hint_names_both_kinds_of_roots);
   suite_add_tcase(suite, both);
+  TCase *range = tcase_create("range");
+
+  tcase_add_checked_fixture(range, set_up_range, teardown);
+  tcase_add_test(range, test_zk_read__znode_of_meta1_is_read);
+  tcase_add_test(range, test_zk_read__znode_of_meta1_that_is_absent_is_awaited_and_named);
+  tcase_add_test(range, test_zk_read__directory_that_is_absent_is_told_with_the_one_that_is_there);
+  suite_add_tcase(suite, range);
   return run_suite(suite);
 }

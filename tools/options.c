@@ -30,7 +30,7 @@ static const struct option_row option_rows[] = {
      ALL},
     {'c', "config", "FILE", "an hbase-site.xml, instead of $HBASE_CONF_DIR/hbase-site.xml", ALL},
     {'D', NULL, "NAME=VALUE", "any property, see libkeyroute(3); beats the file", ALL},
-    {'l', "layout", "auto|meta|root|range", "auto finds out; range is not built yet", ALL},
+    {'l', "layout", "auto|meta|root|range", "auto tells HBase's apart; range is none of them", ALL},
     {'C', "columns", "F[:Q][,...]", "these columns, or families, only; may be repeated",
      COMMAND_GET},
     {OPTION_VERSIONS, "versions", "N", "the newest N versions of each column (default 1)",

@@ -185,9 +185,10 @@ KEYROUTE_EXTERN int keyroute_options_set_parent(struct keyroute_options *options
                                                 const char *znode);
 
 /** The catalog's layout: "meta" is two tiers, of HBase 0.96 and later; "root" is three, of 0.94;
- *  "auto" (default) looks at the znodes, once, and takes "meta" where they do not tell. "range" is
- *  reserved. Property: keyroute.layout.
- *  Errors: INVALID_ARGUMENT unknown, or not built into this library; NO_MEMORY. */
+ *  "auto" (default) looks at the znodes, once, and takes "meta" where they do not tell. "range"
+ *  is a range directory (keyroute_range(7)), whose tables are map, meta2 and meta1; only who asks
+ *  for it gets it, and keyroute_open refuses where gRPC is not there. Property: keyroute.layout.
+ *  Errors: INVALID_ARGUMENT unknown; NO_MEMORY. */
 KEYROUTE_EXTERN int keyroute_options_set_layout(struct keyroute_options *options,
                                                 const char *layout);
 
