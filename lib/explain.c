@@ -70,7 +70,7 @@ static void confirm_again(struct kr_flight *flight)
 {
   char table[KR_FLIGHT_KEY_TEXT];
 
-  if (flight->scans++ < 2 * KR_FLIGHT_SCANS_MAX) {
+  if (flight->scans++ < 2 * KR_FLIGHT_SCANS_MAX + flight->steps) {
     kr_explain_no_rows(flight);
     return;
   }

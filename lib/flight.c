@@ -135,6 +135,11 @@ void kr_flight_end_no_memory(struct kr_flight *flight)
   flight->host->ended(flight);
 }
 
+static bool may_scan_more(const struct kr_flight *flight)
+{
+  return flight->scans < KR_FLIGHT_SCANS_MAX + flight->steps;
+}
+
 /* Ask once more, now that it has been reported. */
 static void read_again(struct kr_flight *flight)
 {
@@ -155,7 +160,7 @@ static void read_again(struct kr_flight *flight)
 
 void kr_flight_end_found(struct kr_flight *flight, struct keyroute_location *location)
 {
-  if (flight->scans < KR_FLIGHT_SCANS_MAX && kr_findings_doubtful(flight, location)) {
+  if (may_scan_more(flight) && kr_findings_doubtful(flight, location)) {
     read_again(flight);
     return;
   }
@@ -271,9 +276,27 @@ static bool goes_on_below(const struct kr_flight *flight)
   return below;
 }
 
+/* The regions of the parent that have no row are too many. */
+static void end_too_deep(struct kr_flight *flight)
+{
+  struct kr_question question = kr_flight_question(flight);
+  char table[KR_FLIGHT_KEY_TEXT], row[KR_FLIGHT_KEY_TEXT], parent[KR_FLIGHT_KEY_TEXT];
+
+  kr_fail(&flight->failure, KEYROUTE_E_TIMEOUT,
+          "table %s, row %s: %d regions of %s one below the other say nothing about it",
+          kr_bytes_print(table, sizeof(table), question.table),
+          kr_bytes_print(row, sizeof(row), question.row), KR_FLIGHT_STEPS_MAX,
+          kr_bytes_print(parent, sizeof(parent), kr_table_name(flight->parent.table)));
+  flight->host->ended(flight);
+}
+
 /* Go on in the parent's region before this one. */
 static void step_down(struct kr_flight *flight)
 {
+  if (flight->steps++ == KR_FLIGHT_STEPS_MAX) {
+    end_too_deep(flight);
+    return;
+  }
   flight->last_key.len = 0;
   kr_buf_bytes(&flight->last_key, keyroute_location_start_key(flight->at));
   keyroute_location_release(flight->at);
@@ -333,7 +356,7 @@ static void on_rows(void *arg, const struct kr_failure *failure, const struct kr
   if (!kr_parent_scan_received(flight, failure, rows)) {
     return;
   }
-  bool last = flight->scans >= KR_FLIGHT_SCANS_MAX;
+  bool last = !may_scan_more(flight);
 
   if (rows->more && flight->row_count == 0 && !last) {
     scan_down(flight); /* the server stopped before it met a row */
@@ -494,7 +517,7 @@ void kr_flight_reroute(struct kr_flight *flight, const struct kr_server *root)
                      text);
   kr_parent_scan_release_rows(flight);
   flight->failure.code = 0;
-  flight->scans = 0;
+  flight->scans = flight->steps = 0;
   flight->last_key.len = 0;
   keyroute_location_release(flight->at);
   flight->at = NULL;

@@ -88,6 +88,7 @@ struct kr_flight {
   struct kr_catalog_row *rows; /* those met so far, nearest first */
   size_t row_count;
   unsigned scans;
+  unsigned steps; /* down from one of the parent's regions to the one before */
   unsigned reroutes;
   struct kr_buf last_key;             /* of the last row met, or where the parent's region began */
   bool below;                         /* there are rows of the table below the parent's region */
@@ -98,8 +99,12 @@ struct kr_flight {
  * there is no region), findings.c (what goes into the cache), trust.c (what is thought of servers).
  * Loop thread. */
 
-/* Scans of rows at or below the key; more than two says that the catalog is full of dead rows. */
+/* Scans of rows at or below the key, but for those that a step down took; more than two says that
+ * the catalog is full of dead rows. */
 enum { KR_FLIGHT_SCANS_MAX = 4 };
+
+/* Steps down: so many of the parent's regions may be without a row. */
+enum { KR_FLIGHT_STEPS_MAX = 64 };
 
 /* Room for a key, a region's name or a table's in a message. */
 enum { KR_FLIGHT_KEY_TEXT = 120 };
