@@ -33,6 +33,7 @@ static char *copy_text(struct keyroute_bytes bytes)
 static void request_free(struct kr_request *request)
 {
   kr_timer_stop(request->timer);
+  free(request->region);
   free(request->start);
   free(request->stop);
   free(request);
@@ -106,7 +107,8 @@ static void finish_from_catalog(struct kr_request *request)
   bool more;
 
   ck_assert_uint_le(request->limit, 64);
-  size_t count = world->stop_early ? 0 : fake_catalog_scan(world->catalog, &scan, found, &more);
+  struct fake_catalog *catalog = world->rows_of != NULL ? world->rows_of(request) : world->catalog;
+  size_t count = world->stop_early ? 0 : fake_catalog_scan(catalog, &scan, found, &more);
 
   for (size_t i = 0; i < count; i++) {
     cells[i] = convert(&rows[i], found[i]);
@@ -172,6 +174,7 @@ static struct kr_request *scan(struct kr_transport *transport, const char *host,
   snprintf(request->host, sizeof(request->host), "%s", host);
   request->port = port;
   snprintf(request->family, sizeof(request->family), "%s", scan->family);
+  request->region = copy_text(scan->region);
   request->start = copy_text(scan->start_row);
   request->start_len = scan->start_row.len;
   request->stop = copy_text(scan->stop_row);
@@ -253,6 +256,10 @@ static void finish_root(struct kr_root_read *read, const struct kr_failure *fail
   void *arg = read->arg;
   uint8_t data[256];
   struct kr_root_value value = {.data = kr_bytes(data, pack_root(data, sizeof(data), world))};
+
+  if (world->root_value.len > 0) {
+    value.data = world->root_value;
+  }
   struct kr_root root = {.failure = *failure,
                          .values = &value,
                          .count = 1,

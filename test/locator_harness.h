@@ -19,7 +19,7 @@ struct kr_request {
   char host[64];
   int port;
   char family[16];
-  char *start, *stop;
+  char *region, *start, *stop;
   size_t start_len, stop_len;
   bool include_start, include_stop, reversed;
   uint32_t limit;
@@ -57,13 +57,16 @@ struct world {
   int64_t latency_ms; /* answer by itself after so long; -1 = wait for the test */
   /* What becomes of a scan: code 0 answers from the catalog. NULL = answers. */
   void (*judge)(struct kr_failure *failure, const struct kr_request *request);
+  /* Which rows it is answered from. NULL = those of the catalog. */
+  struct fake_catalog *(*rows_of)(const struct kr_request *request);
   bool stop_early; /* answers have no rows, and say that there is more */
 
   /* The registry. */
   struct kr_root_read *reads;
   int root_reads, root_cancels;
   int64_t root_latency_ms;        /* as latency_ms */
-  struct kr_failure root_failure; /* code 0 = answer with the place below */
+  struct kr_failure root_failure; /* code 0 = answer with the value, or the place below */
+  struct keyroute_bytes root_value;
   const char *meta_host;
   int meta_port;
   int64_t meta_start_code;
