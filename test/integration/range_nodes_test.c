@@ -3,7 +3,7 @@
  * restarted one is the same, and that the oracle says what the directory says.
  */
 #include "test/loopback.h"
-#include "test/nodes/nodes.h"
+#include "test/nodes.h"
 
 #include <check.h>
 #include <errno.h>

@@ -36,6 +36,18 @@ func addTableCommands(all *commands, world *store) {
 		}
 		return "", n.admin.DeleteTable(ctx, words[1])
 	})
+	all.add("drop-all", 0, func(ctx context.Context, _ []string, _ *answer) (string, error) {
+		for _, n := range world.nodes {
+			names, err := n.admin.Tables(ctx)
+			for i := 0; err == nil && i < len(names); i++ {
+				err = n.admin.DeleteTable(ctx, names[i])
+			}
+			if err != nil {
+				return "", err
+			}
+		}
+		return "", nil
+	})
 	all.add("tables NODE", 1, func(ctx context.Context, words []string,
 		answer *answer) (string, error) {
 		n, err := world.find(words[0])

@@ -4,7 +4,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* strsep */
 #endif
-#include "test/nodes/nodes.h"
+#include "test/nodes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
