@@ -12,8 +12,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/signal"
 	"runtime"
 	"strings"
+	"syscall"
 )
 
 // Children are told to die with the thread that started them (node.go), so that has to be one which
@@ -27,21 +29,46 @@ func main() {
 		runFront(os.Args[2], os.Args[3])
 	}
 	count := flag.Int("nodes", 3, "how many `NODES` to start")
+	jars := flag.String("zookeeper", "", "start a ZooKeeper, too, from the jars of this `CLASSPATH`")
 	flag.Parse()
 	if flag.NArg() > 0 || *count < 1 {
 		flag.Usage()
 		os.Exit(2)
 	}
 	world := &store{}
+	endOnSignals(world)
 	for i := 0; i < *count; i++ {
 		if _, err := world.start(); err != nil {
-			fmt.Fprintln(os.Stderr, "nodes:", err)
-			os.Exit(1)
+			world.fail(err)
 		}
 	}
-	fmt.Printf("READY nodes=%s instance=%s pid=%d\n", world.addresses(), instanceName, os.Getpid())
+	fields := fmt.Sprintf("nodes=%s instance=%s", world.addresses(), instanceName)
+	if *jars != "" {
+		if err := world.startZooKeeper(*jars); err != nil {
+			world.fail(err)
+		}
+		fields += " zookeeper=" + world.zookeeper.address()
+	}
+	fmt.Printf("READY %s pid=%d\n", fields, os.Getpid())
 	serve(newCommands(world))
 	world.stop()
+}
+
+func (s *store) fail(err error) {
+	fmt.Fprintln(os.Stderr, "nodes:", err)
+	s.stop()
+	os.Exit(1)
+}
+
+// What is in a temporary folder goes when the program is told to end, too.
+func endOnSignals(world *store) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	go func() {
+		<-signals
+		world.stop()
+		os.Exit(1)
+	}()
 }
 
 // Carry out commands until "quit" or the end of input.

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Starts Bigtable nodes for tests, in the foreground; see README.md for the commands they take.
 #
-#   run.sh [--nodes COUNT]
+#   run.sh [--nodes COUNT] [--zookeeper CLASSPATH]
 #
 # Exits 77 when the program could not be had (no Go, no modules), which test runners take as
 # "skipped"; the reason is the last line on stderr.

@@ -8,7 +8,8 @@ import (
 
 // All nodes, by the order of their starts. A node is named by its index or its address.
 type store struct {
-	nodes []*node
+	nodes     []*node
+	zookeeper *zooKeeper // nil = none
 }
 
 func (s *store) start() (int, error) {
@@ -25,6 +26,9 @@ func (s *store) stop() {
 		if n.front != nil {
 			n.kill()
 		}
+	}
+	if s.zookeeper != nil {
+		s.zookeeper.stop()
 	}
 }
 
