@@ -1,0 +1,489 @@
+/*
+ * One step of a change: what is asked of which node?
+ *
+ *  1. A row is replaced only if it says what the plan was made from (CheckAndMutateRow on the old
+ *     descriptor, or on there being none), so that a publisher whose lock was lost, or one that
+ *     should not be there, undoes nothing of another's.
+ *  2. Tables need no check. Those that are made are strictly new; those that are dropped were given
+ *     up by the change that is noted, and no id is used twice.
+ *  3. The note is written only where there is none, and read once more before the first row is
+ *     switched. It is removed unchecked: it is this publisher's, who holds the lock.
+ *  4. The registry compares the version that was read.
+ *  5. A table's leaseholder is written first, and checked; the other nodes that hold the same table
+ *     of the index get the same afterwards. Readers of the index ask the leaseholder.
+ *  6. Whatever is written is counted first: tests stop there.
+ *
+ * Threads: the one that publishes.
+ */
+#include "lib/publish_step.h"
+
+#include "lib/bigtable_write.h"
+#include "lib/bytes.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FAMILY "r"
+#define QUALIFIER "d"
+
+/* Rows of a table that are copied at a time. */
+enum { COPY_ROWS = 500 };
+
+static int short_of_memory(struct kr_failure *failure)
+{
+  kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory");
+  return KEYROUTE_E_NO_MEMORY;
+}
+
+/* ---- Requests -------------------------------------------------------------------------------- */
+
+/* May something be written, still? Then it counts. */
+static int count_write(struct kr_publisher *publisher, struct kr_failure *failure)
+{
+  if (publisher->stop_after > 0 && publisher->writes >= publisher->stop_after) {
+    kr_fail(failure, KEYROUTE_E_CANCELLED,
+            "stopped after %" PRIu64 " writes, as keyroute.range.stop.after.writes wants it",
+            publisher->writes);
+    return failure->code;
+  }
+  publisher->writes++;
+  return publisher->means->ops->check(publisher->means, failure);
+}
+
+/* Send a request about a table, id 0 = none; param is emptied. */
+static int send(struct kr_publisher *publisher, const struct kr_descriptor_replica *node,
+                uint64_t id, const char *name, struct kr_buf *param, struct kr_buf *reply,
+                struct kr_failure *failure)
+{
+  struct kr_publish_means *means = publisher->means;
+  struct kr_buf table;
+  int error;
+
+  kr_buf_init(&table, means->mem);
+  if (id > 0) {
+    kr_directory_table(&table, id);
+  }
+  if (table.failed || param->failed) {
+    error = short_of_memory(failure);
+  } else {
+    struct kr_method method = {
+        .name = name, .region = kr_buf_view(&table), .param = kr_buf_view(param)};
+
+    error = means->ops->call(means, node, &method, reply, failure);
+  }
+  if (error == 0 && reply->failed) {
+    error = short_of_memory(failure);
+  }
+  kr_buf_clear(&table);
+  kr_buf_clear(param);
+  return error;
+}
+
+static int mutate(struct kr_publisher *publisher, const struct kr_descriptor_replica *node,
+                  uint64_t id, const struct kr_bigtable_change *change, struct kr_failure *failure)
+{
+  struct kr_buf param, reply;
+
+  kr_buf_init(&param, publisher->means->mem);
+  kr_buf_init(&reply, publisher->means->mem);
+  kr_bigtable_write_mutate(&param, change);
+  int error = send(publisher, node, id, KR_BIGTABLE_MUTATE, &param, &reply, failure);
+
+  kr_buf_clear(&reply);
+  return error;
+}
+
+/* Change a row of a table if a column says so; *made tells. */
+static int mutate_checked(bool *made, struct kr_publisher *publisher,
+                          const struct kr_descriptor *table,
+                          const struct kr_bigtable_change *change, const char *qualifier,
+                          const struct keyroute_bytes *value, struct kr_failure *failure)
+{
+  const struct kr_descriptor_replica *node = &table->replicas[0];
+  struct kr_buf param, reply;
+
+  kr_buf_init(&param, publisher->means->mem);
+  kr_buf_init(&reply, publisher->means->mem);
+  kr_bigtable_write_check(&param, change, FAMILY, qualifier, value);
+  int error = send(publisher, node, table->id, KR_BIGTABLE_CHECK, &param, &reply, failure);
+
+  if (error == 0 && !kr_bigtable_read_check(made, kr_buf_view(&reply), value == NULL)) {
+    kr_fail(failure, KEYROUTE_E_PROTOCOL, "%.*s:%u: the answer to CheckAndMutateRow is none",
+            (int)node->host.len, (const char *)node->host.data, node->port);
+    error = failure->code;
+  }
+  kr_buf_clear(&reply);
+  return error;
+}
+
+/* The same change on the other nodes of the table. */
+static int mutate_others(struct kr_publisher *publisher, const struct kr_descriptor *table,
+                         const struct kr_bigtable_change *change, struct kr_failure *failure)
+{
+  int error = 0;
+
+  for (size_t i = 1; i < table->replica_count && error == 0; i++) {
+    error = mutate(publisher, &table->replicas[i], table->id, change, failure);
+  }
+  return error;
+}
+
+/* ---- The note -------------------------------------------------------------------------------- */
+
+static int write_note(struct kr_publisher *publisher, struct kr_failure *failure)
+{
+  struct kr_note_cells cells;
+  bool made = false;
+  int error;
+
+  kr_note_write(&cells, publisher->means->mem, publisher->change);
+  struct kr_bigtable_change change = {kr_note_key(), cells.cells, cells.count};
+
+  if (cells.bytes.failed) {
+    error = short_of_memory(failure);
+  } else {
+    error = mutate_checked(&made, publisher, publisher->root, &change, KR_NOTE_QUALIFIER, NULL,
+                           failure);
+  }
+  if (error == 0 && !made) {
+    kr_fail(failure, KEYROUTE_E_CORRUPT, "another change is noted in meta1 meanwhile");
+    error = failure->code;
+  }
+  if (error == 0) {
+    error = mutate_others(publisher, publisher->root, &change, failure);
+  }
+  kr_buf_clear(&cells.bytes);
+  return error;
+}
+
+static int remove_note(struct kr_publisher *publisher, struct kr_failure *failure)
+{
+  const struct kr_descriptor *meta1 = publisher->root;
+  struct kr_bigtable_change change = {kr_note_key(), NULL, 0};
+  int error = 0;
+
+  for (size_t i = 0; i < meta1->replica_count && error == 0; i++) {
+    error = mutate(publisher, &meta1->replicas[i], meta1->id, &change, failure);
+  }
+  return error;
+}
+
+struct found_note {
+  struct kr_mem *mem;
+  const struct kr_change *change;
+  bool same;
+};
+
+static int visit_note(void *arg, const struct kr_row *row, struct kr_failure *failure)
+{
+  struct found_note *found = arg;
+  struct kr_note *note = NULL;
+
+  if (!kr_bytes_equal(row->key, kr_note_key())) {
+    return KR_VISIT_ENOUGH;
+  }
+  int error = kr_note_read(&note, found->mem, row, failure);
+
+  found->same = error == 0 && kr_note_same(&note->change, found->change);
+  kr_note_free(found->mem, note);
+  return error != 0 ? error : KR_VISIT_ENOUGH;
+}
+
+int kr_step_check_note(struct kr_publisher *publisher, struct kr_failure *failure)
+{
+  const struct kr_descriptor *meta1 = publisher->root;
+  struct found_note found = {.mem = publisher->means->mem, .change = publisher->change};
+  int error = kr_directory_rows(publisher->means, meta1->id, &meta1->replicas[0], kr_note_key(),
+                                keyroute_string("\001"), visit_note, &found, failure);
+
+  if (error == 0 && !found.same) {
+    kr_fail(failure, KEYROUTE_E_CORRUPT,
+            "the note of this change is gone from meta1: somebody else has undone it");
+    error = failure->code;
+  }
+  return error;
+}
+
+/* ---- Tables ---------------------------------------------------------------------------------- */
+
+static int make_table(struct kr_publisher *publisher, const struct kr_step *step,
+                      struct kr_failure *failure)
+{
+  static const char *const index_families[] = {FAMILY};
+  bool is_index = step->level != KR_MAP;
+  struct kr_buf param, reply;
+  char name[32];
+
+  kr_buf_init(&param, publisher->means->mem);
+  kr_buf_init(&reply, publisher->means->mem);
+  snprintf(name, sizeof(name), "r%" PRIu64, step->range->id);
+  kr_bigtable_write_create(&param, name, is_index ? index_families : publisher->families,
+                           is_index ? 1 : publisher->family_count);
+  int error = send(publisher, step->node, 0, KR_BIGTABLE_CREATE, &param, &reply, failure);
+
+  kr_buf_clear(&reply);
+  return error;
+}
+
+static int drop_table(struct kr_publisher *publisher, const struct kr_step *step,
+                      struct kr_failure *failure)
+{
+  struct kr_buf param, reply;
+
+  kr_buf_init(&param, publisher->means->mem);
+  kr_buf_init(&reply, publisher->means->mem);
+  int error =
+      send(publisher, step->node, step->range->id, KR_BIGTABLE_DELETE, &param, &reply, failure);
+
+  kr_buf_clear(&reply);
+  return error != 0 && kr_directory_is_absent(failure) ? 0 : error;
+}
+
+/* ---- Copying --------------------------------------------------------------------------------- */
+
+/* Rows on their way from one table to another: requests to write them, each with its length in
+ * front. */
+struct load {
+  struct kr_mem *mem;
+  struct kr_buf requests;
+  struct kr_buf next; /* the row to go on with */
+  size_t rows;
+};
+
+static int load_row(void *arg, const struct kr_row *row, struct kr_failure *failure)
+{
+  struct load *load = arg;
+  struct kr_bigtable_change change = {row->key, row->cells, row->cell_count};
+  struct kr_buf request;
+
+  kr_buf_init(&request, load->mem);
+  kr_bigtable_write_mutate(&request, &change);
+  kr_buf_varint(&load->requests, request.len);
+  kr_buf_bytes(&load->requests, kr_buf_view(&request));
+  load->requests.failed = load->requests.failed || request.failed;
+  kr_buf_clear(&request);
+  load->next.len = 0;
+  kr_buf_bytes(&load->next, row->key);
+  kr_buf_u8(&load->next, 0);
+  if (load->requests.failed || load->next.failed) {
+    return short_of_memory(failure);
+  }
+  return ++load->rows >= COPY_ROWS ? KR_VISIT_ENOUGH : KR_VISIT_ON;
+}
+
+static int unload(struct kr_publisher *publisher, const struct kr_step *step, struct load *load,
+                  struct kr_failure *failure)
+{
+  struct kr_reader reader = kr_reader(kr_buf_view(&load->requests));
+  int error = 0;
+
+  while (error == 0 && kr_reader_left(&reader) > 0) {
+    struct keyroute_bytes request = kr_read_bytes(&reader, kr_read_varint(&reader));
+    struct kr_buf param, reply;
+
+    kr_buf_init(&param, load->mem);
+    kr_buf_init(&reply, load->mem);
+    kr_buf_bytes(&param, request);
+    error =
+        send(publisher, step->node, step->range->id, KR_BIGTABLE_MUTATE, &param, &reply, failure);
+    kr_buf_clear(&reply);
+  }
+  return error;
+}
+
+/* The keys that two ranges share, in the table of the range that is copied. Those of meta1 are all,
+ * the note too. */
+static void shared_keys(struct keyroute_bytes *start, struct keyroute_bytes *stop,
+                        const struct kr_step *step)
+{
+  const struct kr_descriptor *a = step->from, *b = step->range;
+  bool ends_first =
+      b->end_key.len == 0 || (a->end_key.len > 0 && kr_bytes_compare(a->end_key, b->end_key) < 0);
+
+  *start = kr_bytes_compare(a->start_key, b->start_key) < 0 ? b->start_key : a->start_key;
+  *stop = ends_first ? a->end_key : b->end_key;
+}
+
+/* Each load counts as one write, and so does the end. */
+static int copy_rows(struct kr_publisher *publisher, const struct kr_step *step,
+                     struct kr_failure *failure)
+{
+  const struct kr_descriptor *from = step->from;
+  struct load load = {.mem = publisher->means->mem};
+  struct keyroute_bytes start, stop;
+  int error = 0;
+
+  kr_buf_init(&load.requests, load.mem);
+  kr_buf_init(&load.next, load.mem);
+  shared_keys(&start, &stop, step);
+  kr_buf_bytes(&load.next, start);
+  do {
+    struct kr_buf first;
+
+    kr_buf_init(&first, load.mem);
+    kr_buf_bytes(&first, kr_buf_view(&load.next));
+    load.requests.len = 0;
+    load.rows = 0;
+    error = first.failed ? short_of_memory(failure)
+                         : kr_directory_rows(publisher->means, from->id, &from->replicas[0],
+                                             kr_buf_view(&first), stop, load_row, &load, failure);
+    kr_buf_clear(&first);
+    if (error == 0) {
+      error = unload(publisher, step, &load, failure);
+    }
+    if (error == 0 && load.rows > 0) {
+      error = count_write(publisher, failure);
+    }
+  } while (error == 0 && load.rows >= COPY_ROWS);
+  kr_buf_clear(&load.requests);
+  kr_buf_clear(&load.next);
+  return error;
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------ */
+
+/* The range whose table has the rows of this level, where that of start is. */
+static const struct kr_descriptor *table_above(const struct kr_publisher *publisher,
+                                               enum kr_level level, struct keyroute_bytes row)
+{
+  return level == KR_META2 ? publisher->root : kr_directory_meta2(publisher->directory, row);
+}
+
+static int somebody_else(struct kr_failure *failure, enum kr_level level, struct keyroute_bytes key)
+{
+  char text[128];
+
+  kr_fail(failure, KEYROUTE_E_CORRUPT,
+          "the row of %s's range at \"%s\" has changed meanwhile: somebody else publishes, too",
+          kr_level_name(level), kr_bytes_print(text, sizeof(text), key));
+  return failure->code;
+}
+
+/* Put range in the place of from, at a row; NULL is nothing. */
+static int switch_row(struct kr_publisher *publisher, const struct kr_step *step,
+                      struct keyroute_bytes row, const struct kr_bigtable_change *change,
+                      const struct keyroute_bytes *old, struct kr_failure *failure)
+{
+  const struct kr_descriptor *table = table_above(publisher, step->level, row);
+  bool made = false;
+
+  if (table == NULL) {
+    kr_fail(failure, KEYROUTE_E_HOLE, "no range of meta2 holds the row of a range of map");
+    return failure->code;
+  }
+  int error = mutate_checked(&made, publisher, table, change, QUALIFIER, old, failure);
+
+  if (error == 0 && !made) {
+    /* It may have been done before, and the answer been lost. */
+    error = kr_step_is_done(&made, publisher, step, failure);
+    if (error == 0 && !made) {
+      const struct kr_descriptor *range = step->range != NULL ? step->range : step->from;
+
+      error = somebody_else(failure, step->level, range->start_key);
+    }
+  }
+  return error != 0 ? error : mutate_others(publisher, table, change, failure);
+}
+
+static int put_or_remove(struct kr_publisher *publisher, const struct kr_step *step,
+                         struct kr_failure *failure)
+{
+  const struct kr_descriptor *range = step->range != NULL ? step->range : step->from;
+  struct kr_buf row, new_value, old_value;
+  struct kr_mem *mem = publisher->means->mem;
+
+  kr_buf_init(&row, mem);
+  kr_buf_init(&new_value, mem);
+  kr_buf_init(&old_value, mem);
+  kr_level_key(&row, step->level, range->start_key);
+  if (step->range != NULL) {
+    kr_descriptor_write(&new_value, step->range);
+  }
+  if (step->from != NULL) {
+    kr_descriptor_write(&old_value, step->from);
+  }
+  struct kr_cell cell = {.family = keyroute_string(FAMILY),
+                         .qualifier = keyroute_string(QUALIFIER),
+                         .value = kr_buf_view(&new_value)};
+  struct kr_bigtable_change change = {kr_buf_view(&row), &cell, step->range != NULL ? 1 : 0};
+  struct keyroute_bytes old = kr_buf_view(&old_value);
+  int error = row.failed || new_value.failed || old_value.failed
+                  ? short_of_memory(failure)
+                  : switch_row(publisher, step, change.row, &change,
+                               step->from != NULL ? &old : NULL, failure);
+
+  kr_buf_clear(&row);
+  kr_buf_clear(&new_value);
+  kr_buf_clear(&old_value);
+  return error;
+}
+
+static int write_root(struct kr_publisher *publisher, const struct kr_step *step,
+                      struct kr_failure *failure)
+{
+  struct kr_publish_means *means = publisher->means;
+  struct kr_buf data;
+
+  kr_buf_init(&data, means->mem);
+  kr_descriptor_write(&data, step->range);
+  int error = data.failed ? short_of_memory(failure)
+                          : means->ops->write_root(means, kr_buf_view(&data),
+                                                   publisher->directory->version, failure);
+
+  kr_buf_clear(&data);
+  if (error == 0) {
+    publisher->root = step->range;
+  }
+  return error;
+}
+
+/* ---- Steps ----------------------------------------------------------------------------------- */
+
+int kr_step_is_done(bool *out, struct kr_publisher *publisher, const struct kr_step *step,
+                    struct kr_failure *failure)
+{
+  const struct kr_descriptor *range = step->range != NULL ? step->range : step->from;
+  struct kr_descriptor *found = NULL;
+
+  if (step->kind == KR_STEP_ROOT) {
+    *out = kr_same_range(publisher->root, step->range);
+    return 0;
+  }
+  int error =
+      kr_directory_row(&found, publisher->directory, step->level, range->start_key, failure);
+
+  if (error == 0) {
+    *out = step->kind == KR_STEP_PUT ? found != NULL && kr_same_range(found, range) : found == NULL;
+  }
+  kr_free(publisher->means->mem, found);
+  return error;
+}
+
+int kr_step_do(struct kr_publisher *publisher, const struct kr_step *step,
+               struct kr_failure *failure)
+{
+  int error = count_write(publisher, failure);
+
+  if (error != 0) {
+    return error;
+  }
+  switch (step->kind) {
+  case KR_STEP_NOTE:
+    return write_note(publisher, failure);
+  case KR_STEP_MAKE:
+    return make_table(publisher, step, failure);
+  case KR_STEP_COPY:
+    return copy_rows(publisher, step, failure);
+  case KR_STEP_PUT:
+  case KR_STEP_REMOVE:
+    return put_or_remove(publisher, step, failure);
+  case KR_STEP_ROOT:
+    return write_root(publisher, step, failure);
+  case KR_STEP_DROP:
+    return drop_table(publisher, step, failure);
+  case KR_STEP_FORGET:
+    return remove_note(publisher, failure);
+  }
+  return 0;
+}

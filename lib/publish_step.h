@@ -1,0 +1,30 @@
+#ifndef KR_PUBLISH_STEP_H
+#define KR_PUBLISH_STEP_H
+
+#include "lib/directory.h"
+
+/* Whoever makes a change, while it is made. */
+struct kr_publisher {
+  struct kr_publish_means *means;
+  struct kr_directory *directory;
+  const struct kr_descriptor *root; /* where meta1 is now */
+  const struct kr_change *change;   /* for the note; NULL = a directory is being begun */
+  const char *const *families;      /* of the table of map's range that is made */
+  size_t family_count;
+  uint64_t stop_after; /* for tests: writes after which to stop; 0 = never */
+  uint64_t writes;     /* so far */
+};
+
+/* Do one step. What it replaces has to be what the plan knows. Errors: CORRUPT it is not: somebody
+ * else has changed it; CANCELLED stop_after; those of the means. */
+int kr_step_do(struct kr_publisher *publisher, const struct kr_step *step,
+               struct kr_failure *failure);
+
+/* Has this step, one that switches, been done? */
+int kr_step_is_done(bool *out, struct kr_publisher *publisher, const struct kr_step *step,
+                    struct kr_failure *failure);
+
+/* Does the note say what is being done, still? Errors: CORRUPT it does not. */
+int kr_step_check_note(struct kr_publisher *publisher, struct kr_failure *failure);
+
+#endif
