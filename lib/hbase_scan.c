@@ -131,9 +131,8 @@ static const char *count_cells(uint64_t *count, const Kr__Pb__ScanResponse *resp
   return NULL;
 }
 
-/* Read the cells of one row and check that they are of one row. */
-static const char *read_row(struct kr_row *row, struct kr_cell *cells, size_t count,
-                            const Kr__Pb__Result *result, struct kr_reader *block)
+const char *kr_hbase_row_read(struct kr_row *row, struct kr_cell *cells, size_t count,
+                              const Kr__Pb__Result *result, struct kr_reader *block)
 {
   for (size_t i = 0; i < count; i++) {
     cells[i] = result != NULL ? kr_hbase_inline_cell(result->cell[i]) : kr_cell_read(block);
@@ -157,7 +156,7 @@ static const char *read_rows(struct kr_row *rows, struct kr_cell *cells,
   for (size_t i = 0; i < row_count(response); i++) {
     const Kr__Pb__Result *result = response->n_results > 0 ? response->results[i] : NULL;
     size_t count = cells_of_row(response, i);
-    const char *trouble = read_row(&rows[i], cells, count, result, &reader);
+    const char *trouble = kr_hbase_row_read(&rows[i], cells, count, result, &reader);
 
     if (trouble != NULL) {
       return trouble;
@@ -192,13 +191,16 @@ static int fill_rows(struct kr_hbase_rows *out, struct kr_mem *mem,
   return *trouble == NULL ? 0 : KEYROUTE_E_PROTOCOL;
 }
 
-static void finish_rows(struct kr_rows *rows, const Kr__Pb__ScanResponse *response, uint32_t limit)
+static void finish_rows(struct kr_hbase_rows *out, const Kr__Pb__ScanResponse *response,
+                        uint32_t limit)
 {
+  struct kr_rows *rows = &out->rows;
   bool more = (response->has_more_results_in_region && response->more_results_in_region) ||
               (response->has_heartbeat_message && response->heartbeat_message);
 
   rows->more = more && rows->count < limit;
   rows->count = rows->count < limit ? rows->count : limit;
+  out->tells_more = response->has_more_results_in_region;
 }
 
 int kr_hbase_scan_read(struct kr_hbase_rows *out, struct kr_mem *mem,
@@ -218,7 +220,7 @@ int kr_hbase_scan_read(struct kr_hbase_rows *out, struct kr_mem *mem,
     error = fill_rows(&rows, mem, response, reply->cells, &trouble);
   }
   if (error == 0) {
-    finish_rows(&rows.rows, response, limit);
+    finish_rows(&rows, response, limit);
     *out = rows;
   } else if (error == KEYROUTE_E_NO_MEMORY) {
     kr_fail(failure, error, "answer to Scan: out of memory");
@@ -237,6 +239,6 @@ void kr_hbase_rows_clear(struct kr_hbase_rows *rows, struct kr_mem *mem)
 
   kr_free(mem, rows->memory);
   if (rows->response != NULL) {
-    kr__pb__scan_response__free_unpacked(rows->response, &allocator);
+    protobuf_c_message_free_unpacked(rows->response, &allocator);
   }
 }

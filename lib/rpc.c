@@ -85,6 +85,7 @@ struct conn {
   struct kr_timer *idle;           /* NULL = not idle */
   struct kr_buf in;
   uint32_t next_id;
+  uint32_t marks;    /* the users' */
   int64_t heard_us;  /* when the last byte came */
   size_t skip_len;   /* what is still to come of a frame that is not kept */
   size_t unsent_len; /* of its requests' frames, while it is not open */
@@ -542,8 +543,8 @@ static struct conn *new_conn(struct kr_rpc *rpc, const char *host, int port)
   return conn;
 }
 
-/* The connection to a server that takes requests; made if there is none. NULL = out of memory. */
-static struct conn *get_conn(struct kr_rpc *rpc, const char *host, int port)
+/* The connection to a server that takes requests; NULL = there is none. */
+static struct conn *find_conn(struct kr_rpc *rpc, const char *host, int port)
 {
   struct place place;
   size_t len = set_place(&place, host, port);
@@ -552,7 +553,22 @@ static struct conn *get_conn(struct kr_rpc *rpc, const char *host, int port)
   if (len > 0) {
     HASH_FIND(hh, rpc->by_place, &place, (unsigned)len, conn);
   }
+  return conn;
+}
+
+/* The same; made if there is none. NULL = out of memory. */
+static struct conn *get_conn(struct kr_rpc *rpc, const char *host, int port)
+{
+  struct conn *conn = find_conn(rpc, host, port);
+
   return conn != NULL ? conn : new_conn(rpc, host, port);
+}
+
+uint32_t *kr_rpc_marks(struct kr_rpc *rpc, const char *host, int port)
+{
+  struct conn *conn = find_conn(rpc, host, port);
+
+  return conn != NULL ? &conn->marks : NULL;
 }
 
 /* ---- Requests ------------------------------------------------------------------------------- */

@@ -72,6 +72,11 @@ struct kr_rpc *kr_rpc_new(struct kr_mem *mem, struct kr_loop *loop, struct kr_wo
 struct kr_rpc_request *kr_rpc_start(struct kr_rpc *rpc, const char *host, int port,
                                     const struct kr_rpc_call *call, kr_rpc_cb cb, void *arg);
 
+/* What users note about the server at the other end of a connection, one word: 0 on a new one, gone
+ * with it. This is the word of the connection that the next request would go over; NULL = there is
+ * none. Borrowed until the loop goes on. */
+uint32_t *kr_rpc_marks(struct kr_rpc *rpc, const char *host, int port);
+
 /* Forget a request: its callback will not run, its late reply is skipped. Returns whether it was
  * sent. */
 bool kr_rpc_cancel(struct kr_rpc_request *request);

@@ -1,51 +1,46 @@
 /*
  * The transport for HBase 0.96 and later: a scan, a get or a call becomes one request of HBase's
- * protobuf RPC.
+ * protobuf RPC, but for scans down on servers that have none.
  *
  * Nothing is decided here. Connections, numbers and timeouts are rpc.c's, bytes of frames are
- * hbase_rpc.c's, what "Scan", "Get" and "Multi" carry is hbase_scan.c's, hbase_get.c's and
- * hbase_multi.c's. What any other method carries is its caller's.
+ * hbase_rpc.c's, what "Get" and "Multi" carry is hbase_get.c's and hbase_multi.c's. By what a
+ * server of that age can scan is hbase_look.c's. What any other method carries is its caller's.
  *
  *  1. A request is the transport's until its callback is about to run or it is cancelled.
  *  2. Rows live as long as the callback that gets them.
  *  3. A reply that cannot be read fails its own request only, since its frame was sound; but the
  *     connection takes no further requests, so that the next try gets a new one.
- *  4. An answer too large to be kept is such a reply to a scan, which asks for a few rows of some
- *     kilobytes: nonsense, and worth another try, where for a read it is what the reader asked for.
+ *  4. An answer too large to be kept is such a reply to a scan: nonsense, and worth another try.
+ *     For a read it is what the reader asked for.
  *
  * Threads: the loop.
  */
 #include "lib/transport_hbase.h"
 
 #include "lib/hbase_get.h"
+#include "lib/hbase_look.h"
 #include "lib/hbase_multi.h"
 #include "lib/hbase_rpc.h"
-#include "lib/hbase_scan.h"
-
-/* Above what users' tables get, so that a busy server still tells where its regions are.
- * Source: HBase HConstants.SYSTEMTABLE_QOS */
-#define CATALOG_PRIORITY 200
 
 struct transport {
   struct kr_transport base;
   struct kr_mem *mem; /* counted */
   struct kr_rpc *rpc;
+  const struct kr_log *log;
 };
-
-static const struct kr_rows no_rows;
 
 /* A scan, a get, or any other method; cb is which. */
 struct kr_request {
   struct kr_request_head head;
   struct kr_mem *mem;
   struct kr_rpc_request *rpc;
+  struct kr_hbase_look *look; /* of a scan, in place of that */
   void *arg;
   union {
     kr_scan_cb scan;
     kr_get_cb get;
     kr_reply_cb reply;
   } cb;
-  uint32_t limit;       /* of a scan */
   struct kr_gets *gets; /* of a get: what its answer is held against */
 };
 
@@ -58,11 +53,10 @@ static void free_request(struct kr_request *request)
 /* ---- Starting -------------------------------------------------------------------------------- */
 
 /* NULL = out of memory. */
-static struct kr_request *new_request(struct transport *transport, struct kr_buf *param, void *arg)
+static struct kr_request *new_request(struct transport *transport, void *arg)
 {
   struct kr_request *request = kr_calloc(transport->mem, sizeof(*request));
 
-  kr_buf_init(param, transport->mem);
   if (request != NULL) {
     request->head.transport = &transport->base;
     request->mem = transport->mem;
@@ -98,42 +92,12 @@ static bool note_unread(struct kr_failure *failure, const struct kr_rpc_reply *r
 
 /* ---- Scan ------------------------------------------------------------------------------------ */
 
-/* Read the rows of a good reply and hand them on. Returns whether the reply could be believed. */
-static bool hand_on_rows(const struct kr_request *request, const struct kr_failure *none,
-                         const struct kr_rpc_reply *reply)
-{
-  struct kr_hbase_rows rows;
-  struct kr_failure failure;
-
-  if (kr_hbase_scan_read(&rows, request->mem, reply, request->limit, &failure) == 0) {
-    request->cb.scan(request->arg, none, &rows.rows);
-    kr_hbase_rows_clear(&rows, request->mem);
-    return true;
-  }
-  bool believed = note_unread(&failure, reply);
-
-  request->cb.scan(request->arg, &failure, &no_rows);
-  return believed;
-}
-
-static bool scan_answered(void *arg, const struct kr_failure *failure,
-                          const struct kr_rpc_reply *reply)
+static void look_ended(void *arg, const struct kr_failure *failure, const struct kr_rows *rows)
 {
   struct kr_request request = *(struct kr_request *)arg;
 
   free_request(arg);
-  if (failure->code == 0) {
-    return hand_on_rows(&request, failure, reply);
-  }
-  struct kr_failure own = *failure;
-  bool believed = failure->code != KEYROUTE_E_TOO_LARGE;
-
-  if (!believed) {
-    own.code = KEYROUTE_E_PROTOCOL;
-    own.kind = keyroute_error_kind(own.code);
-  }
-  request.cb.scan(request.arg, &own, &no_rows);
-  return believed;
+  request.cb.scan(request.arg, failure, rows);
 }
 
 static struct kr_request *transport_scan(struct kr_transport *base, const char *host, int port,
@@ -141,18 +105,19 @@ static struct kr_request *transport_scan(struct kr_transport *base, const char *
                                          kr_scan_cb cb, void *arg)
 {
   struct transport *transport = (struct transport *)base;
-  struct kr_rpc_call call = {
-      .method = "Scan", .priority = CATALOG_PRIORITY, .timeout_ms = timeout_ms};
-  struct kr_buf param;
-  struct kr_request *request = new_request(transport, &param, arg);
+  struct kr_request *request = new_request(transport, arg);
 
   if (request == NULL) {
     return NULL;
   }
   request->cb.scan = cb;
-  request->limit = scan->limit;
-  kr_hbase_scan_write(&param, scan);
-  return send_request(transport, request, host, port, &call, &param, scan_answered);
+  request->look = kr_hbase_look_start(transport->mem, transport->rpc, transport->log, host, port,
+                                      scan, timeout_ms, look_ended, request);
+  if (request->look == NULL) {
+    free_request(request);
+    return NULL;
+  }
+  return request;
 }
 
 /* ---- Get and Multi --------------------------------------------------------------------------- */
@@ -195,7 +160,7 @@ static struct kr_request *transport_get(struct kr_transport *base, const char *h
   struct transport *transport = (struct transport *)base;
   struct kr_rpc_call call = {.method = is_many(gets) ? "Multi" : "Get", .timeout_ms = timeout_ms};
   struct kr_buf param;
-  struct kr_request *request = new_request(transport, &param, arg);
+  struct kr_request *request = new_request(transport, arg);
 
   if (request == NULL) {
     return NULL;
@@ -206,6 +171,7 @@ static struct kr_request *transport_get(struct kr_transport *base, const char *h
     free_request(request);
     return NULL;
   }
+  kr_buf_init(&param, transport->mem);
   if (is_many(gets)) {
     kr_hbase_multi_write(&param, gets);
   } else {
@@ -236,12 +202,13 @@ static struct kr_request *transport_call(struct kr_transport *base, const char *
   struct kr_rpc_call call = {
       .method = method->name, .cells = method->cells, .timeout_ms = timeout_ms};
   struct kr_buf param;
-  struct kr_request *request = new_request(transport, &param, arg);
+  struct kr_request *request = new_request(transport, arg);
 
   if (request == NULL) {
     return NULL;
   }
   request->cb.reply = cb;
+  kr_buf_init(&param, transport->mem);
   kr_hbase_write_region(&param, method->region);
   kr_buf_bytes(&param, method->param);
   return send_request(transport, request, host, port, &call, &param, call_answered);
@@ -252,7 +219,8 @@ static struct kr_request *transport_call(struct kr_transport *base, const char *
 static bool transport_cancel(struct kr_transport *base, struct kr_request *request)
 {
   (void)base;
-  bool sent = kr_rpc_cancel(request->rpc);
+  bool sent =
+      request->look != NULL ? kr_hbase_look_cancel(request->look) : kr_rpc_cancel(request->rpc);
 
   free_request(request);
   return sent;
@@ -292,6 +260,7 @@ int kr_transport_hbase_new(struct kr_transport **out, struct kr_mem *mem, struct
     return KEYROUTE_E_NO_MEMORY;
   }
   transport->base.ops = &ops;
+  transport->log = &settings->log;
   transport->rpc = kr_rpc_new(mem, loop, resolver, settings, &kr_hbase_codec, stats);
   if (transport->rpc == NULL) {
     kr_free(mem, transport);

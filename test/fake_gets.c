@@ -134,15 +134,25 @@ static struct fake_out write_result(const struct fake_result *result, bool inlin
   return fake_spoilt_reply(&body, &block, request, fault);
 }
 
+/* Read what a Get asks for; else false, and what is wrong. */
+static bool read_any(struct fake_result *out, struct fake_server *server,
+                     const Kr__Pb__GetRequest *message, struct fake_exception *wrong)
+{
+  if (fake_get_is_closest(message)) {
+    return fake_read_closest(out, server, message->get, wrong);
+  }
+  const struct fake_hosted *hosted = fake_find_hosted(server, message->region, wrong);
+
+  return hosted != NULL && fake_read_row(out, server, hosted, message->get, wrong);
+}
+
 static struct fake_out answer_get(struct fake_server *server, const struct fake_request *request,
                                   const struct fake_fault *fault)
 {
-  const Kr__Pb__GetRequest *message = request->message;
   struct fake_exception wrong;
   struct fake_result result;
-  const struct fake_hosted *hosted = fake_find_hosted(server, message->region, &wrong);
 
-  if (hosted == NULL || !fake_read_row(&result, server, hosted, message->get, &wrong)) {
+  if (!read_any(&result, server, request->message, &wrong)) {
     return fake_exception_reply(request->call_id, &wrong);
   }
   bool inlined = fake_encoding_for(server, request) == FAKE_INLINE;
@@ -202,6 +212,7 @@ void fake_note_get(struct fake_seen_get *seen, const struct fake_request *reques
     seen->to = seen->has_time_range ? (int64_t)get->time_range->to : 0;
     seen->existence_only = get->existence_only;
     seen->cache_blocks = get->cache_blocks;
+    seen->closest_row_before = get->closest_row_before;
     seen->consistency = get->consistency;
   }
 }

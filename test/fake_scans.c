@@ -23,6 +23,7 @@ struct found {
   size_t count;
   const char *family;
   bool more, heartbeat, partial;
+  bool is_old;          /* as servers before 1.1 */
   enum fake_what spoil; /* FAKE_ANSWER = nothing */
 };
 
@@ -53,8 +54,10 @@ static void out_flags(struct fake_out *body, const struct found *found, uint64_t
     fake_out_int(body, 7 << 3, 1); /* partial_flag_per_result */
     fake_out_int(body, found->partial && i + 1 == found->count, 1);
   }
-  fake_out_int(body, 8 << 3, 1); /* more_results_in_region */
-  fake_out_int(body, found->more, 1);
+  if (!found->is_old) {
+    fake_out_int(body, 8 << 3, 1); /* more_results_in_region */
+    fake_out_int(body, found->more, 1);
+  }
   if (found->heartbeat) {
     fake_out_int(body, 9 << 3, 1);
     fake_out_int(body, 1, 1);
@@ -105,7 +108,7 @@ static void out_counts(struct fake_out *body, const struct found *found, bool pa
   free(counts);
 }
 
-static struct fake_key_value view_cell(const struct fake_row *row, const struct fake_cell *cell)
+struct fake_key_value fake_catalog_cell(const struct fake_row *row, const struct fake_cell *cell)
 {
   return (struct fake_key_value){
       .row = {row->key, row->key_len},
@@ -129,7 +132,7 @@ static void out_result(struct fake_out *body, const struct found *found, const s
     Kr__Pb__Cell *cell = &cells[result.n_cell];
 
     if (wanted(found, from)) {
-      struct fake_key_value view = view_cell(row, from);
+      struct fake_key_value view = fake_catalog_cell(row, from);
 
       fake_cell_message(cell, &view);
       list[result.n_cell++] = cell;
@@ -147,7 +150,7 @@ static void out_block(struct fake_out *block, const struct found *found)
   for (size_t i = 0; i < found->count; i++) {
     for (size_t k = 0; k < found->rows[i]->cell_count; k++) {
       if (wanted(found, &found->rows[i]->cells[k])) {
-        struct fake_key_value view = view_cell(found->rows[i], &found->rows[i]->cells[k]);
+        struct fake_key_value view = fake_catalog_cell(found->rows[i], &found->rows[i]->cells[k]);
 
         fake_out_key_value(block, &view);
       }
@@ -242,6 +245,15 @@ static size_t spoilt_limit(const struct fake_fault *fault, size_t limit)
   }
 }
 
+/* A server that does not know the word scans up; whether the stop row, which it has passed already,
+ * stops it depends. */
+static void turn_up(struct fake_scan *scan, enum fake_downward downward)
+{
+  scan->reversed = false;
+  scan->stop = (struct keyroute_bytes){NULL, 0};
+  scan->limit = downward == FAKE_MEETS_STOP_ROW ? 0 : scan->limit;
+}
+
 /* Find a scan's rows and write the answer down. */
 static struct fake_out answer_scan(struct fake_server *server, const struct fake_request *asked,
                                    const struct fake_fault *fault)
@@ -260,6 +272,10 @@ static struct fake_out answer_scan(struct fake_server *server, const struct fake
       .limit = limit,
   };
 
+  found.is_old = server->downward != FAKE_SCANS_DOWN;
+  if (found.is_old && scan.reversed) {
+    turn_up(&scan, server->downward);
+  }
   found.rows = must(calloc(limit + 1, sizeof(*found.rows)));
   found.count = fake_catalog_scan(server->catalog, &scan, found.rows, &found.more);
   found.heartbeat = fault->what == FAKE_HEARTBEAT;
@@ -277,8 +293,7 @@ static struct fake_out answer_scan(struct fake_server *server, const struct fake
   return bytes;
 }
 
-/* Of hbase:meta, or of another table of the catalog (by name only): a server has rows of one. */
-static bool is_catalog(const Kr__Pb__RegionSpecifier *region)
+bool fake_is_catalog(const Kr__Pb__RegionSpecifier *region)
 {
   const char *name = region->type == KR__PB__REGION_SPECIFIER__REGION_SPECIFIER_TYPE__REGION_NAME
                          ? CATALOG_PREFIX
@@ -304,9 +319,14 @@ static void run_scan(struct fake_server *server, const struct fake_request *aske
     }
     refuse(server, asked, "org.apache.hadoop.hbase.UnknownScannerException",
            "only opening scans are played");
-  } else if (request->region == NULL || request->scan == NULL || !is_catalog(request->region)) {
+  } else if (request->region == NULL || request->scan == NULL ||
+             !fake_is_catalog(request->region)) {
     refuse(server, asked, "org.apache.hadoop.hbase.NotServingRegionException",
            "region is not online here");
+  } else if (request->scan->reversed && server->downward == FAKE_NO_SUCH_SCAN) {
+    note_scan(server, asked);
+    refuse(server, asked, "org.apache.hadoop.hbase.DoNotRetryIOException",
+           "reversed scans are not supported");
   } else {
     server->counts.scanners += !request->close_scanner;
     note_scan(server, asked);

@@ -115,6 +115,17 @@ enum fake_encoding {
 /* Default FAKE_CELL_BLOCK. A client that names no codec gets FAKE_INLINE in any case. */
 void fake_server_set_encoding(struct fake_server *server, enum fake_encoding encoding);
 
+/* How it can be asked for the nearest row below a key in the catalog: one way or another. */
+enum fake_downward {
+  FAKE_SCANS_DOWN,       /* reversed scans, and no Get of the row closest before: as since 2.0 */
+  FAKE_NO_SUCH_SCAN,     /* that Get; a reversed scan is refused with an exception */
+  FAKE_IGNORES_REVERSED, /* that Get; a reversed scan goes up from its start, whatever its stop */
+  FAKE_MEETS_STOP_ROW    /* that Get; the same, but so it stops at once: as 0.96 */
+};
+
+/* Default FAKE_SCANS_DOWN. With the others scans don't say whether there are more rows. */
+void fake_server_set_downward(struct fake_server *server, enum fake_downward downward);
+
 /* ---- How it misbehaves ---------------------------------------------------------------------- */
 
 enum fake_what {
@@ -238,7 +249,7 @@ struct fake_seen_get {
   size_t row_len;
   char columns[400]; /* "f:q,f:r,g": families alone, or with a qualifier each */
   uint32_t max_versions, consistency, priority, timeout_ms, call_id;
-  bool has_time_range, existence_only, cache_blocks;
+  bool has_time_range, existence_only, cache_blocks, closest_row_before;
   int64_t from, to;
 };
 

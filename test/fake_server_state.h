@@ -70,6 +70,7 @@ struct fake_server {
   struct fake_hosted *hosted;
   struct fake_method *methods;
   enum fake_encoding encoding;
+  enum fake_downward downward;
   struct fake_counts counts;
   unsigned multis; /* in flight */
   struct fake_seen seen;
@@ -156,6 +157,18 @@ void fake_clear_hosted(struct fake_server *server);
 
 /* fake_scans.c */
 void fake_run_scan(struct fake_server *server, struct fake_request *request);
+
+/* Of hbase:meta, or of another table of the catalog (by name only): a server has rows of one. */
+bool fake_is_catalog(const Kr__Pb__RegionSpecifier *region);
+
+struct fake_key_value fake_catalog_cell(const struct fake_row *row, const struct fake_cell *cell);
+
+/* fake_closest.c */
+bool fake_get_is_closest(const Kr__Pb__GetRequest *request);
+
+/* Find that row, if there is one; else false, and what is wrong. */
+bool fake_read_closest(struct fake_result *out, struct fake_server *server, const Kr__Pb__Get *get,
+                       struct fake_exception *wrong);
 
 /* fake_gets.c */
 void fake_run_get(struct fake_server *server, struct fake_request *request);
