@@ -36,6 +36,9 @@
  * of them goes before the loop has looked at the whole cache. */
 enum { SPARED_MAX = 64 };
 
+/* How many regions are asked for at once by who wants all of them. */
+enum { SOME = 32 };
+
 struct keyroute_table {
   struct kr_cache *cache;
   struct kr_skiplist *regions;
@@ -126,6 +129,11 @@ static void table_free_deferred(struct kr_rcu_head *head)
   table_free((struct keyroute_table *)(void *)(member - offsetof(struct keyroute_table, rcu)));
 }
 
+static struct keyroute_bytes start_key_of(const void *location)
+{
+  return keyroute_location_start_key(location);
+}
+
 static struct keyroute_table *table_new(struct kr_cache *cache, struct keyroute_bytes name,
                                         unsigned hash)
 {
@@ -137,7 +145,7 @@ static struct keyroute_table *table_new(struct kr_cache *cache, struct keyroute_
   *table = (struct keyroute_table){.cache = cache, .refs = 1, .hash = hash};
   table->name_len = (uint32_t)name.len;
   memcpy(table->name, name.data, name.len);
-  table->regions = kr_skiplist_new(cache->mem);
+  table->regions = kr_skiplist_new(cache->mem, start_key_of);
   if (table->regions == NULL) {
     kr_free(cache->mem, table);
     return NULL;
@@ -295,16 +303,17 @@ size_t kr_table_count_above(const struct keyroute_table *table, struct keyroute_
                             const struct keyroute_bytes *high, size_t max)
 {
   size_t count = 0;
+  void *some[SOME];
+  size_t now;
 
-  while (count < max) {
-    const struct keyroute_location *next = kr_skiplist_higher(table->regions, low);
-
-    if (next == NULL ||
-        (high != NULL && kr_bytes_compare(keyroute_location_start_key(next), *high) > 0)) {
-      break;
+  while ((now = kr_skiplist_above(table->regions, some, &low, SOME)) > 0) {
+    for (size_t i = 0; i < now; i++) {
+      low = keyroute_location_start_key(some[i]);
+      if (count == max || (high != NULL && kr_bytes_compare(low, *high) > 0)) {
+        return count;
+      }
+      count++;
     }
-    low = keyroute_location_start_key(next);
-    count++;
   }
   return count;
 }
@@ -493,7 +502,7 @@ static int put_in(struct kr_cache *cache, struct keyroute_table *table,
   struct keyroute_location *other;
 
   assert(fresh->stored == 0);
-  if (kr_skiplist_put(table->regions, keyroute_location_start_key(fresh), fresh, &replaced) != 0) {
+  if (kr_skiplist_put(table->regions, fresh, &replaced) != 0) {
     return KEYROUTE_E_NO_MEMORY;
   }
   keyroute_location_ref(fresh);
@@ -615,21 +624,42 @@ static bool on_server(const struct keyroute_location *location,
   return false;
 }
 
+/* The regions behind one of them (NULL = from the first on), some at a time; how many. */
+static size_t next_regions(const struct keyroute_table *table,
+                           struct keyroute_location *regions[SOME],
+                           const struct keyroute_location *behind)
+{
+  struct keyroute_bytes key = {NULL, 0};
+  void *values[SOME];
+
+  if (behind != NULL) {
+    key = keyroute_location_start_key(behind);
+  }
+  size_t count = kr_skiplist_above(table->regions, values, behind != NULL ? &key : NULL, SOME);
+
+  for (size_t i = 0; i < count; i++) {
+    regions[i] = values[i];
+  }
+  return count;
+}
+
 /* Retire what matches the filter, if the table does. */
 static void retire_table(void *value, void *arg)
 {
   const struct keyroute_table *table = value;
   const struct kr_cache_filter *filter = arg;
   enum kr_evicted reason = filter->host != NULL ? KR_EVICTED_SERVER : KR_EVICTED_CLEARED;
-  struct keyroute_location *location;
+  struct keyroute_location *some[SOME];
+  size_t count = 0;
 
   if (filter->table.data != NULL && !kr_bytes_equal(filter->table, kr_table_name(table))) {
     return;
   }
-  for (location = kr_skiplist_first(table->regions); location != NULL;
-       location = kr_skiplist_higher(table->regions, keyroute_location_start_key(location))) {
-    if (filter->host == NULL || on_server(location, filter)) {
-      kr_location_retire(location, reason);
+  while ((count = next_regions(table, some, count > 0 ? some[count - 1] : NULL)) > 0) {
+    for (size_t i = 0; i < count; i++) {
+      if (filter->host == NULL || on_server(some[i], filter)) {
+        kr_location_retire(some[i], reason);
+      }
     }
   }
 }

@@ -2,225 +2,361 @@
  * A sorted map that one thread changes while others read it: what is at a key, and what is next to
  * it on either side?
  *
- * A linked list in key order (level 0), and above it sparser lists of the same nodes: a quarter of
- * each level also stands in the next. A walk goes right while the next key is small enough, then
- * one level down; at the bottom it stands in the gap between two neighbours, and every question
- * here is about one side of a gap.
+ *   lane 2   |a      m                          |
+ *             |      '-------------.
+ *   lane 1   |a  d  h     |       |m  q  t      |     a slot for each block of the lane below
+ *             |  |  '--.           |  '----.
+ *   lane 0   |a b c||d f g||h k l||m n p||q r||t u|   the values
  *
- *  1. A node's key, value and height never change once it is linked. Replacing a value swaps in a
- *     new node, because the key's bytes belong to the value and must go with it.
- *  2. A node is in the map while it is linked at level 0. One linked at level n is linked at all
- *     levels below: put links upwards from 0, take unlinks downwards to 0. So each change takes
- *     effect with one store, the one to a link of level 0.
- *  3. A node that was unlinked keeps its links as they were at that moment, for readers who stand
- *     on it.
- *  4. Unlinked nodes are freed after a grace period (rcu.h), and so must their values be.
- *  5. Every answer was true at one moment between the reader's start and its end, as it stood
- *     before or after each change, never a mixture: by 2 and 3 each node that a walk passes was in
- *     the map at some moment of that walk; it ends by reading one link of level 0, whose two ends
- *     were neighbours at that moment, or, if the left one was unlinked by then, just before that.
- *     So the answer comes from that very read; reading the link once more could break it.
+ * A skip list whose lanes are cut into blocks: sorted arrays of some thirty slots (block.c). A lane
+ * has one slot for each block of the lane below, so it skips some twenty of that lane's; a walk
+ * begins in the highest lane, which is one block, and goes down at the last slot that is not
+ * beyond the key. Plain towers of nodes, one key each, look at a key in other memory for each step
+ * to the right; here a step is an addition within two lines of the cache, and a million keys are
+ * four steps down. How high a key stands is not drawn but follows from where blocks are cut: which
+ * also makes this a B+ tree that is copied where it changes, with no links sideways. They would be
+ * second ways to a block, and could not change together with the first.
+ *
+ *  1. What a reader sees changes by one store to one slot each time: a value is put in the place of
+ *     another of its key, or taken out (its slot is empty from then on), or blocks are replaced by
+ *     others (rebuild.c). So every change has one moment at which it takes effect.
+ *  2. What is within a block was true at one moment, that of the last slot read: a key that was not
+ *     there comes in a new block only, and the old one is never stored to again.
+ *  3. For what is beyond the block in which a key belongs a reader looks into more than one; it
+ *     counts the changes meanwhile, and if one began it looks again. One that was under way when
+ *     it began does no harm, being one store: what was read was so either before or behind it.
+ *  4. Hence every answer was true at one moment between the reader's start and its end, never a
+ *     mixture.
+ *  5. Taking out stores to a slot and needs no memory. Blocks become smaller and fewer behind it,
+ *     as memory allows.
+ *  6. Keys belong to the values. What is in the blocks beyond heads is copied.
  *
  * Threads: put and take from one writer at a time, new and free alone, the rest from any thread
- * inside a read section. Readers never wait or start over. There are no links backwards: they could
- * not change together with those forwards, and the left neighbour is where a walk stands anyway.
+ * inside a read section. Readers never wait; by 3 they look again only where the writer is quicker
+ * than they are, and then at few blocks.
+ *
+ * Source: J. I. Munro, T. Papadakis, R. Sedgewick, Deterministic Skip Lists, 1992; R. Bayer,
+ * K. Unterauer, Prefix B-Trees, 1977
  */
 #include "lib/skiplist.h"
 
 #include "lib/bytes.h"
-#include "lib/rcu.h"
+#include "lib/rebuild.h"
 
 #include <assert.h>
-#include <stdatomic.h>
 
-/* With a quarter of each level in the next, enough for 4^12 = 16 million entries. */
-#define MAX_HEIGHT 12
+/* ---- Down the lanes ---- */
 
-struct node {
-  struct kr_rcu_head rcu;    /* used once unlinked */
-  struct kr_mem *mem;        /* counted, set once unlinked: the list may be gone before the node */
-  struct keyroute_bytes key; /* borrowed from the value */
-  void *value;
-  int height;
-  _Atomic(struct node *) next[]; /* one for each level */
+/* A place between keys: right below a key, right behind it, or behind all. */
+struct place {
+  struct keyroute_bytes key;
+  bool behind; /* the key */
+  bool behind_all;
 };
 
-struct kr_skiplist {
-  struct kr_mem *mem; /* counted */
-  struct node *head;  /* stands before all keys, has all levels, has no key */
-  uint64_t random;    /* writer's */
-  size_t size;        /* writer's */
-  atomic_int height;  /* levels in use, at least 1; never shrinks */
-  atomic_size_t count;
+static size_t gap_in(const struct kr_block *block, const struct place *place, kr_key_of *key_of)
+{
+  return place->behind_all ? block->count : kr_block_gap(block, place->key, place->behind, key_of);
+}
+
+/* The block of lane 0 to which a place belongs, and the gap in it. The list is not empty. */
+static const struct kr_block *go_down(const struct kr_skiplist *list, const struct place *place,
+                                      size_t *gap)
+{
+  const struct kr_block *block = kr_skiplist_top(list);
+
+  while (block != NULL) {
+    *gap = gap_in(block, place, list->key_of);
+    if (block->lane == 0) {
+      break;
+    }
+    /* Only the place below the empty key has no slot before it. */
+    block = kr_block_slot(block, *gap > 0 ? *gap - 1 : 0);
+    kr_block_prefetch(block);
+  }
+  return block;
+}
+
+/* The last value before a gap. */
+static void *value_before(const struct kr_block *block, size_t gap)
+{
+  void *value = NULL;
+
+  while (value == NULL && gap > 0) {
+    value = kr_block_slot(block, --gap);
+  }
+  return value;
+}
+
+static void *value_behind(const struct kr_block *block, size_t gap)
+{
+  void *value = NULL;
+
+  while (value == NULL && gap < block->count) {
+    value = kr_block_slot(block, gap++);
+  }
+  return value;
+}
+
+/* ---- Beyond one block ---- */
+
+/* A walk along lane 0 by way of the lanes above: in each a block, and the slot that leads down. */
+struct walk {
+  const struct kr_block *blocks[KR_LANES_MAX];
+  size_t at[KR_LANES_MAX];
+  size_t lanes;
 };
 
-/* Two neighbours of level 0. */
-struct gap {
-  struct node *left;  /* the head if nothing is smaller */
-  struct node *right; /* NULL if nothing is greater */
-};
-
-/* ---- Nodes and links ------------------------------------------------------------------------- */
-
-/* Acquire: with the pointer, the reader sees the node's fields and links as they were set. */
-static struct node *next_of(const struct node *node, int level)
+static bool walk_begin(struct walk *walk, const struct kr_skiplist *list, const struct place *place)
 {
-  return atomic_load_explicit(&node->next[level], memory_order_acquire);
+  const struct kr_block *block = kr_skiplist_top(list);
+
+  if (block == NULL) {
+    return false;
+  }
+  walk->lanes = (size_t)block->lane + 1;
+  for (size_t lane = walk->lanes; lane-- > 0;) {
+    size_t gap = gap_in(block, place, list->key_of);
+
+    walk->blocks[lane] = block;
+    walk->at[lane] = lane > 0 && gap > 0 ? gap - 1 : gap;
+    if (lane > 0) {
+      block = kr_block_slot(block, walk->at[lane]);
+    }
+  }
+  return true;
 }
 
-/* Release: all that was set in the node comes before the pointer that shows it to readers, and so
- * do all earlier changes of the list: what a reader sees never goes back in time. */
-static void set_next(struct node *node, int level, struct node *to)
+/* Move to the next block of lane 0 on one side; false = there is none. */
+static bool walk_on(struct walk *walk, bool right)
 {
-  atomic_store_explicit(&node->next[level], to, memory_order_release);
+  size_t lane = 1;
+
+  while (lane < walk->lanes &&
+         walk->at[lane] == (right ? (size_t)walk->blocks[lane]->count - 1 : 0)) {
+    lane++;
+  }
+  if (lane >= walk->lanes) {
+    return false;
+  }
+  walk->at[lane] += right ? 1 : (size_t)-1;
+  while (lane-- > 0) {
+    const struct kr_block *block = kr_block_slot(walk->blocks[lane + 1], walk->at[lane + 1]);
+
+    walk->blocks[lane] = block;
+    walk->at[lane] = right ? 0 : (size_t)block->count - (lane > 0 ? 1 : 0);
+  }
+  return true;
 }
 
-static size_t node_size(int height)
+static void *look(const struct kr_skiplist *list, const struct place *place, bool right)
 {
-  return sizeof(struct node) + (size_t)height * sizeof(((struct node *)NULL)->next[0]);
-}
+  struct walk walk;
+  void *value = NULL;
 
-static struct node *node_new(struct kr_mem *mem, struct keyroute_bytes key, void *value, int height)
-{
-  struct node *node = kr_alloc(mem, node_size(height));
-
-  if (node == NULL) {
+  if (!walk_begin(&walk, list, place)) {
     return NULL;
   }
-  node->key = key;
-  node->value = value;
-  node->height = height;
-  for (int level = 0; level < height; level++) {
-    atomic_init(&node->next[level], NULL);
+  do {
+    value =
+        right ? value_behind(walk.blocks[0], walk.at[0]) : value_before(walk.blocks[0], walk.at[0]);
+  } while (value == NULL && walk_on(&walk, right));
+  return value;
+}
+
+/* The nearest value on one side of a place, however many blocks away (invariant 3). */
+static void *look_far(const struct kr_skiplist *list, const struct place *place, bool right)
+{
+  size_t before, behind;
+  void *value;
+
+  do {
+    /* Acquire: what is read below is no older than the last change but one of those counted. */
+    before = atomic_load_explicit(&list->changes, memory_order_acquire);
+    value = look(list, place, right);
+    /* Relaxed: what was read above was read with acquire, so that if it is part of a change, that
+     * is counted here. */
+    behind = atomic_load_explicit(&list->changes, memory_order_relaxed);
+  } while (before != behind);
+  return value;
+}
+
+static void *left_of(const struct kr_skiplist *list, const struct place *place)
+{
+  size_t gap;
+  const struct kr_block *block = go_down(list, place, &gap);
+  void *value = block != NULL ? value_before(block, gap) : NULL;
+
+  return value != NULL || block == NULL ? value : look_far(list, place, false);
+}
+
+static void *right_of(const struct kr_skiplist *list, const struct place *place)
+{
+  size_t gap;
+  const struct kr_block *block = go_down(list, place, &gap);
+  void *value = block != NULL ? value_behind(block, gap) : NULL;
+
+  return value != NULL || block == NULL ? value : look_far(list, place, true);
+}
+
+/* ---- Readers ---- */
+
+void *kr_skiplist_find(const struct kr_skiplist *list, struct keyroute_bytes key)
+{
+  const struct place place = {.key = key, .behind = true};
+  size_t gap;
+  const struct kr_block *block = go_down(list, &place, &gap);
+  void *value = block != NULL ? value_before(block, gap) : NULL;
+
+  return value != NULL && kr_bytes_equal(list->key_of(value), key) ? value : NULL;
+}
+
+void *kr_skiplist_floor(const struct kr_skiplist *list, struct keyroute_bytes key)
+{
+  return left_of(list, &(struct place){.key = key, .behind = true});
+}
+
+void *kr_skiplist_lower(const struct kr_skiplist *list, struct keyroute_bytes key)
+{
+  return left_of(list, &(struct place){.key = key});
+}
+
+void *kr_skiplist_higher(const struct kr_skiplist *list, struct keyroute_bytes key)
+{
+  return right_of(list, &(struct place){.key = key, .behind = true});
+}
+
+void *kr_skiplist_first(const struct kr_skiplist *list)
+{
+  return right_of(list, &(struct place){.behind = false});
+}
+
+void *kr_skiplist_last(const struct kr_skiplist *list)
+{
+  return left_of(list, &(struct place){.behind_all = true});
+}
+
+size_t kr_skiplist_above(const struct kr_skiplist *list, void **values,
+                         const struct keyroute_bytes *key, size_t max)
+{
+  const struct place place = {.key = key != NULL ? *key : kr_bytes(NULL, 0), .behind = key != NULL};
+  size_t gap, count = 0;
+  const struct kr_block *block = go_down(list, &place, &gap);
+
+  while (block != NULL && count < max && gap < block->count) {
+    values[count] = kr_block_slot(block, gap++);
+    count += values[count] != NULL;
   }
-  return node;
+  if (block != NULL && count == 0 && max > 0) {
+    values[0] = look_far(list, &place, true);
+    count = values[0] != NULL;
+  }
+  return count;
 }
 
-static void node_free(struct kr_rcu_head *head)
-{
-  struct node *node = (struct node *)((char *)head - offsetof(struct node, rcu));
-  struct kr_mem *mem = node->mem;
+/* ---- Many keys ---- */
 
-  kr_free(mem, node);
-  kr_mem_release(mem);
+/* So many walks side by side that the machine always waits for several lines at once. */
+enum { GROUP = 16 };
+
+/* Ask the machine for what a reader will want of a value. */
+static void prefetch_value(const void *value)
+{
+  __builtin_prefetch(value);
+  __builtin_prefetch((const char *)value + 64);
+  __builtin_prefetch((const char *)value + 128);
 }
 
-static void node_retire(struct kr_skiplist *list, struct node *node)
+/* All go down a lane before any goes down the next: what one waits for comes while the others look
+ * for their ways. */
+static void floor_group(const struct kr_skiplist *list, void **values,
+                        const struct keyroute_bytes *keys, size_t count)
 {
-  list->size -= kr_mem_taken(node_size(node->height));
-  node->mem = kr_mem_ref(list->mem);
-  kr_rcu_defer(&node->rcu, node_free);
+  const struct kr_block *blocks[GROUP];
+  const struct kr_block *top = kr_skiplist_top(list);
+
+  for (size_t i = 0; i < count; i++) {
+    blocks[i] = top;
+  }
+  for (size_t lane = top->lane; lane > 0; lane--) {
+    for (size_t i = 0; i < count; i++) {
+      size_t gap = kr_block_gap(blocks[i], keys[i], true, list->key_of);
+
+      blocks[i] = kr_block_slot(blocks[i], gap - 1);
+      kr_block_prefetch(blocks[i]);
+    }
+  }
+  for (size_t i = 0; i < count; i++) {
+    values[i] = value_before(blocks[i], kr_block_gap(blocks[i], keys[i], true, list->key_of));
+    if (values[i] != NULL) {
+      prefetch_value(values[i]);
+    }
+  }
 }
 
-/* ---- Walks ----------------------------------------------------------------------------------- */
-
-/* Relaxed: a height that is out of date costs steps, not answers. Too low, the walk begins further
- * down; too high, it begins with links from the head that are still NULL. */
-static int list_height(const struct kr_skiplist *list)
+void kr_skiplist_floor_many(const struct kr_skiplist *list, void **values,
+                            const struct keyroute_bytes *keys, size_t count)
 {
-  return atomic_load_explicit(&list->height, memory_order_relaxed);
-}
+  for (size_t done = 0; done < count; done += GROUP) {
+    size_t now = count - done < GROUP ? count - done : GROUP;
 
-/* Find the gap right behind all keys below the given one, and with inclusive also behind the key
- * itself. left receives the last node before the gap for each level in use, unless it is NULL. */
-static struct gap find_gap(const struct kr_skiplist *list, struct keyroute_bytes key,
-                           bool inclusive, struct node **left)
-{
-  struct gap gap = {list->head, NULL};
-
-  for (int level = list_height(list) - 1; level >= 0; level--) {
-    /* Keys do not change: the node that was too great one level up need not be compared again. */
-    struct node *too_great = gap.right;
-
-    for (;;) {
-      gap.right = next_of(gap.left, level);
-      if (gap.right == NULL || gap.right == too_great ||
-          kr_bytes_compare(gap.right->key, key) >= (inclusive ? 1 : 0)) {
-        break;
+    if (kr_skiplist_top(list) == NULL) {
+      memset(values + done, 0, now * sizeof(*values));
+      continue;
+    }
+    floor_group(list, values + done, keys + done, now);
+    for (size_t i = done; i < done + now; i++) {
+      if (values[i] == NULL) {
+        values[i] = look_far(list, &(struct place){.key = keys[i], .behind = true}, false);
       }
-      gap.left = gap.right;
-    }
-    if (left != NULL) {
-      left[level] = gap.left;
     }
   }
-  return gap;
 }
 
-static void *left_value(const struct kr_skiplist *list, struct gap gap)
-{
-  return gap.left != list->head ? gap.left->value : NULL;
-}
-
-static void *right_value(struct gap gap)
-{
-  return gap.right != NULL ? gap.right->value : NULL;
-}
-
-/* The node with this key, or NULL. left as in find_gap. */
-static struct node *find_node(const struct kr_skiplist *list, struct keyroute_bytes key,
-                              struct node **left)
-{
-  struct gap gap = find_gap(list, key, false, left);
-
-  return gap.right != NULL && kr_bytes_equal(gap.right->key, key) ? gap.right : NULL;
-}
-
-/* ---- The writer ------------------------------------------------------------------------------ */
-
-/* A level more with a chance of 1 in 4. xorshift64, from the same seed in each list: runs repeat
- * exactly, and no order of keys is a bad one, since heights do not depend on keys. */
-static int random_height(struct kr_skiplist *list)
-{
-  int height = 1;
-
-  list->random ^= list->random << 13;
-  list->random ^= list->random >> 7;
-  list->random ^= list->random << 17;
-  for (uint64_t bits = list->random >> 32; height < MAX_HEIGHT && (bits & 3) == 0; bits >>= 2) {
-    height++;
-  }
-  return height;
-}
+/* ---- The writer ---- */
 
 size_t kr_skiplist_empty_size(void)
 {
-  return kr_mem_taken(sizeof(struct kr_skiplist)) + kr_mem_taken(node_size(MAX_HEIGHT));
+  return kr_mem_taken(sizeof(struct kr_skiplist));
 }
 
-struct kr_skiplist *kr_skiplist_new(struct kr_mem *mem)
+struct kr_skiplist *kr_skiplist_new_of(struct kr_mem *mem, kr_key_of *key_of, size_t block_max)
 {
   struct kr_skiplist *list = kr_alloc(mem, sizeof(*list));
-  struct node *head = node_new(mem, kr_bytes(NULL, 0), NULL, MAX_HEIGHT);
 
-  if (list == NULL || head == NULL) {
-    kr_free(mem, head);
-    kr_free(mem, list);
+  assert(block_max >= 4 && block_max <= KR_BLOCK_MAX);
+  if (list == NULL) {
     return NULL;
   }
   list->mem = kr_mem_ref(mem);
-  list->head = head;
+  list->key_of = key_of;
+  list->block_max = block_max;
   list->size = kr_skiplist_empty_size();
-  list->random = 0x9e3779b97f4a7c15; /* any number but 0 */
-  atomic_init(&list->height, 1);
+  atomic_init(&list->top, NULL);
+  atomic_init(&list->changes, 0);
   atomic_init(&list->count, 0);
   return list;
 }
 
+struct kr_skiplist *kr_skiplist_new(struct kr_mem *mem, kr_key_of *key_of)
+{
+  return kr_skiplist_new_of(mem, key_of, KR_BLOCK_MAX);
+}
+
 void kr_skiplist_free(struct kr_skiplist *list)
 {
-  struct kr_mem *mem;
+  if (list != NULL) {
+    struct kr_mem *mem = list->mem;
 
-  if (list == NULL) {
-    return;
+    kr_rebuild_free(mem, kr_skiplist_top(list));
+    kr_free(mem, list);
+    kr_mem_release(mem);
   }
-  mem = list->mem;
-  for (struct node *node = list->head, *next; node != NULL; node = next) {
-    next = next_of(node, 0);
-    kr_free(mem, node);
-  }
-  kr_free(mem, list);
-  kr_mem_release(mem);
+}
+
+size_t kr_skiplist_count(const struct kr_skiplist *list)
+{
+  return atomic_load_explicit(&list->count, memory_order_relaxed); /* see set_count */
 }
 
 /* Relaxed: readers get a figure, nothing is derived from it. */
@@ -229,139 +365,96 @@ static void set_count(struct kr_skiplist *list, size_t count)
   atomic_store_explicit(&list->count, count, memory_order_relaxed);
 }
 
-/* The nodes to the left of a key at every level there is, used or not. */
-static struct node *find_to_change(struct kr_skiplist *list, struct keyroute_bytes key,
-                                   struct node **left)
-{
-  for (int level = 0; level < MAX_HEIGHT; level++) {
-    left[level] = list->head;
-  }
-  return find_node(list, key, left);
-}
-
-/* Take a node out of its levels from the top down to, and with, the lowest. */
-static void unlink_down_to(struct node *node, struct node **left, int lowest)
-{
-  for (int level = node->height - 1; level >= lowest; level--) {
-    set_next(left[level], level, next_of(node, level));
-  }
-}
-
-/* Link a node at all its levels from the bottom up. At level 0 it takes the place of old, unless
- * that is NULL; old stands in no other level any more. The node's links are set before anybody can
- * see it. */
-static void link_up(struct kr_skiplist *list, struct node *node, struct node **left,
-                    const struct node *old)
-{
-  set_next(node, 0, next_of(old != NULL ? old : left[0], 0));
-  for (int level = 1; level < node->height; level++) {
-    set_next(node, level, next_of(left[level], level));
-  }
-  for (int level = 0; level < node->height; level++) {
-    set_next(left[level], level, node);
-  }
-  if (node->height > list_height(list)) {
-    atomic_store_explicit(&list->height, node->height, memory_order_relaxed); /* see list_height */
-  }
-}
-
-int kr_skiplist_put(struct kr_skiplist *list, struct keyroute_bytes key, void *value,
-                    void **replaced)
-{
-  struct node *left[MAX_HEIGHT];
-  struct node *old = find_to_change(list, key, left);
-  struct node *node =
-      node_new(list->mem, key, value, old != NULL ? old->height : random_height(list));
-
-  assert(value != NULL); /* NULL is the answer "none" */
-  if (node == NULL) {
-    return KEYROUTE_E_NO_MEMORY;
-  }
-  *replaced = old != NULL ? old->value : NULL;
-  list->size += kr_mem_taken(node_size(node->height));
-  if (old == NULL) {
-    link_up(list, node, left, NULL);
-    set_count(list, kr_skiplist_count(list) + 1);
-  } else {
-    unlink_down_to(old, left, 1);
-    link_up(list, node, left, old);
-    node_retire(list, old);
-  }
-  return 0;
-}
-
-void *kr_skiplist_take(struct kr_skiplist *list, struct keyroute_bytes key)
-{
-  struct node *left[MAX_HEIGHT];
-  struct node *node = find_to_change(list, key, left);
-  void *value;
-
-  if (node == NULL) {
-    return NULL;
-  }
-  value = node->value;
-  unlink_down_to(node, left, 0);
-  set_count(list, kr_skiplist_count(list) - 1);
-  node_retire(list, node);
-  return value;
-}
-
-/* ---- Readers --------------------------------------------------------------------------------- */
-
-void *kr_skiplist_find(const struct kr_skiplist *list, struct keyroute_bytes key)
-{
-  struct node *node = find_node(list, key, NULL);
-
-  return node != NULL ? node->value : NULL;
-}
-
-void *kr_skiplist_floor(const struct kr_skiplist *list, struct keyroute_bytes key)
-{
-  return left_value(list, find_gap(list, key, true, NULL));
-}
-
-void *kr_skiplist_lower(const struct kr_skiplist *list, struct keyroute_bytes key)
-{
-  return left_value(list, find_gap(list, key, false, NULL));
-}
-
-void *kr_skiplist_higher(const struct kr_skiplist *list, struct keyroute_bytes key)
-{
-  return right_value(find_gap(list, key, true, NULL));
-}
-
-void *kr_skiplist_first(const struct kr_skiplist *list)
-{
-  return right_value((struct gap){list->head, next_of(list->head, 0)});
-}
-
-void *kr_skiplist_last(const struct kr_skiplist *list)
-{
-  struct gap gap = {list->head, NULL};
-
-  for (int level = list_height(list) - 1; level >= 0; level--) {
-    for (struct node *next; (next = next_of(gap.left, level)) != NULL;) {
-      gap.left = next;
-    }
-  }
-  return left_value(list, gap);
-}
-
-size_t kr_skiplist_count(const struct kr_skiplist *list)
-{
-  return atomic_load_explicit(&list->count, memory_order_relaxed); /* see set_count */
-}
-
 size_t kr_skiplist_size(const struct kr_skiplist *list)
 {
   return list->size;
 }
 
-/* One after another: this list has nothing to gain from knowing the keys together. */
-void kr_skiplist_floor_many(const struct kr_skiplist *list, void **values,
-                            const struct keyroute_bytes *keys, size_t count)
+/* The slot of a key in the block where it belongs; NULL = it is not there. */
+static _Atomic(void *) *find_slot(const struct kr_skiplist *list, const struct kr_step *step,
+                                  struct keyroute_bytes key)
 {
-  for (size_t i = 0; i < count; i++) {
-    values[i] = kr_skiplist_floor(list, keys[i]);
+  for (size_t at = step->at; at-- > 0;) {
+    const void *value = kr_block_slot(step->block, at);
+
+    if (value != NULL) {
+      return kr_bytes_equal(list->key_of(value), key) ? &kr_block_slots(step->block)[at] : NULL;
+    }
   }
+  return NULL;
+}
+
+static void *exchange(struct kr_skiplist *list, _Atomic(void *) *slot, void *value)
+{
+  void *old = atomic_load_explicit(slot, memory_order_relaxed); /* it was the writer's own store */
+
+  kr_skiplist_changing(list);
+  atomic_store_explicit(slot, value, memory_order_release); /* see kr_block_set_slot */
+  return old;
+}
+
+static int put_first(struct kr_skiplist *list, void *value)
+{
+  struct kr_draft draft;
+  struct kr_span all = {.ends = false};
+
+  kr_draft_begin(&draft, list->key_of, 0, value);
+  struct kr_block *block = kr_draft_make(&draft, list->mem, 0, 1, &all);
+
+  if (block == NULL) {
+    return KEYROUTE_E_NO_MEMORY;
+  }
+  list->size += kr_block_size(block);
+  kr_skiplist_changing(list);
+  atomic_store_explicit(&list->top, block, memory_order_release); /* see kr_block_set_slot */
+  return 0;
+}
+
+int kr_skiplist_put(struct kr_skiplist *list, void *value, void **replaced)
+{
+  struct keyroute_bytes key = list->key_of(value);
+  struct kr_path path;
+  int error;
+
+  if (kr_skiplist_top(list) == NULL) {
+    error = put_first(list, value);
+  } else {
+    kr_path_find(&path, list, key);
+    _Atomic(void *) *slot = find_slot(list, &path.steps[0], key);
+
+    if (slot != NULL) {
+      *replaced = exchange(list, slot, value);
+      return 0;
+    }
+    error = kr_rebuild_put(list, &path, value);
+  }
+  if (error == 0) {
+    *replaced = NULL;
+    set_count(list, kr_skiplist_count(list) + 1);
+  }
+  return error;
+}
+
+void *kr_skiplist_take(struct kr_skiplist *list, struct keyroute_bytes key)
+{
+  struct kr_path path;
+
+  if (kr_skiplist_top(list) == NULL) {
+    return NULL;
+  }
+  kr_path_find(&path, list, key);
+  _Atomic(void *) *slot = find_slot(list, &path.steps[0], key);
+
+  if (slot == NULL) {
+    return NULL;
+  }
+  void *value = exchange(list, slot, NULL);
+
+  set_count(list, kr_skiplist_count(list) - 1);
+  if (kr_skiplist_count(list) == 0) {
+    kr_rebuild_clear(list);
+  } else if (kr_block_live(path.steps[0].block) <= list->block_max / 4) {
+    kr_rebuild_shrink(list, key);
+  }
+  return value;
 }

@@ -4,18 +4,23 @@
 #include "lib/mem.h"
 
 /* A sorted map from keys (unsigned bytes) to pointers. One writer; any number of readers, each
- * inside a read section (rcu.h). Keys are borrowed: they live as long as their value does, and a
- * value taken out must stay readable until the readers of that moment are gone. */
+ * inside a read section (rcu.h). A value holds its own key, and a value taken out must stay
+ * readable until the readers of that moment are gone. */
 struct kr_skiplist;
 
-struct kr_skiplist *kr_skiplist_new(struct kr_mem *mem); /* NULL = out of memory */
+/* key_of gives a value's key, which never changes. NULL = out of memory. */
+struct kr_skiplist *kr_skiplist_new(struct kr_mem *mem,
+                                    struct keyroute_bytes (*key_of)(const void *value));
+/* The same with blocks of so few values, at least 4: a test meets all that happens to blocks. */
+struct kr_skiplist *kr_skiplist_new_of(struct kr_mem *mem,
+                                       struct keyroute_bytes (*key_of)(const void *value),
+                                       size_t block_max);
 /* No readers any more. Values are not freed. NULL is accepted. */
 void kr_skiplist_free(struct kr_skiplist *list);
 
-/* Writer. Put a value under a key; *replaced gets the value that stood there, or NULL.
- * Errors: NO_MEMORY, nothing has changed then. */
-int kr_skiplist_put(struct kr_skiplist *list, struct keyroute_bytes key, void *value,
-                    void **replaced);
+/* Writer. Put a value in; *replaced gets the value of the same key that stood there, or NULL.
+ * Errors: NO_MEMORY, nothing has changed then; not if one is replaced. */
+int kr_skiplist_put(struct kr_skiplist *list, void *value, void **replaced);
 /* Writer. Take a key out; returns its value, NULL if there was none. Cannot fail. */
 void *kr_skiplist_take(struct kr_skiplist *list, struct keyroute_bytes key);
 
@@ -32,8 +37,13 @@ size_t kr_skiplist_count(const struct kr_skiplist *list);
 size_t kr_skiplist_size(const struct kr_skiplist *list);
 size_t kr_skiplist_empty_size(void); /* of one with nothing in it; any thread */
 
-/* floor for many keys: values[i] is that of keys[i] or NULL. */
+/* floor for many keys: values[i] is that of keys[i] or NULL. Much quicker than one by one. */
 void kr_skiplist_floor_many(const struct kr_skiplist *list, void **values,
                             const struct keyroute_bytes *keys, size_t count);
+
+/* The values above a key (NULL = all), in order, as many as can be had at one look: at least one if
+ * there is any, at most max. Returns how many. */
+size_t kr_skiplist_above(const struct kr_skiplist *list, void **values,
+                         const struct keyroute_bytes *key, size_t max);
 
 #endif

@@ -131,7 +131,7 @@ END_TEST
 START_TEST(test_cache__store_without_memory_changes_nothing)
 {
   struct fixture fixture = fixture_new();
-  struct keyroute_location *fresh = made(&fixture, "a", "z", 9, 1, 2);
+  struct keyroute_location *fresh = made(&fixture, "b", "z", 9, 1, 2);
   struct keyroute_location *kept = NULL;
 
   store(&fixture, "a", "m", 1);

@@ -35,12 +35,18 @@ static struct keyroute_bytes key_of(const struct value *value)
   return kr_bytes(value->key, value->len);
 }
 
+static struct keyroute_bytes key_in(const void *value)
+{
+  return key_of(value);
+}
+
 static struct value *new_value(struct keyroute_bytes key, long generation)
 {
   struct value *value = calloc(1, sizeof(*value));
 
-  ck_assert_ptr_nonnull(value);
-  ck_assert_uint_le(key.len, KEY_MAX);
+  if (value == NULL || key.len > KEY_MAX) {
+    ck_abort_msg("no value can be made");
+  }
   value->generation = generation;
   value->len = key.len;
   memcpy(value->key, key.data, key.len);
@@ -53,7 +59,7 @@ static struct value *put(struct kr_skiplist *list, struct keyroute_bytes key, lo
   struct value *value = new_value(key, generation);
   void *replaced = value;
 
-  ck_assert_int_eq(kr_skiplist_put(list, key_of(value), value, &replaced), 0);
+  ck_assert_int_eq(kr_skiplist_put(list, value, &replaced), 0);
   return replaced;
 }
 
@@ -75,7 +81,7 @@ static void empty_list(struct kr_skiplist *list)
 START_TEST(test_skiplist__empty_list_answers_none)
 {
   struct kr_mem *mem = failing_mem_new();
-  struct kr_skiplist *list = kr_skiplist_new(mem);
+  struct kr_skiplist *list = kr_skiplist_new(mem, key_in);
 
   ck_assert_ptr_null(kr_skiplist_first(list));
   ck_assert_ptr_null(kr_skiplist_last(list));
@@ -94,24 +100,25 @@ END_TEST
 START_TEST(test_skiplist__size_follows_what_is_in_it)
 {
   struct kr_mem *mem = failing_mem_new();
-  struct kr_skiplist *list = kr_skiplist_new(mem);
+  struct kr_skiplist *list = kr_skiplist_new(mem, key_in);
+  struct value *another = new_value(text("l"), 1);
   size_t empty = kr_skiplist_size(list);
-  int value;
   void *replaced;
 
   ck_assert_uint_eq(empty, kr_skiplist_empty_size());
-  ck_assert_int_eq(kr_skiplist_put(list, keyroute_string("k"), &value, &replaced), 0);
+  put(list, text("k"), 1);
   size_t one = kr_skiplist_size(list);
   ck_assert_uint_gt(one, empty);
-  ck_assert_int_eq(kr_skiplist_put(list, keyroute_string("k"), &value, &replaced), 0);
+  free(put(list, text("k"), 2));
   ck_assert_uint_eq(kr_skiplist_size(list), one);
   mem_fail(1);
-  ck_assert_int_ne(kr_skiplist_put(list, keyroute_string("l"), &value, &replaced), 0);
+  ck_assert_int_ne(kr_skiplist_put(list, another, &replaced), 0);
   mem_fail(0);
   ck_assert_uint_eq(kr_skiplist_size(list), one);
-  kr_skiplist_take(list, keyroute_string("k"));
+  free(kr_skiplist_take(list, text("k")));
 
   ck_assert_uint_eq(kr_skiplist_size(list), empty);
+  free(another);
   kr_skiplist_free(list);
   kr_rcu_barrier();
   failing_mem_done(mem);
@@ -121,7 +128,7 @@ END_TEST
 START_TEST(test_skiplist__empty_key_is_the_smallest_key)
 {
   struct kr_mem *mem = failing_mem_new();
-  struct kr_skiplist *list = kr_skiplist_new(mem);
+  struct kr_skiplist *list = kr_skiplist_new(mem, key_in);
   ck_assert_ptr_null(put(list, text("a"), 2));
   ck_assert_ptr_null(put(list, text(""), 1));
 
@@ -144,7 +151,7 @@ START_TEST(test_skiplist__keys_are_unsigned_bytes_and_prefixes_come_first)
                                        "a,", "ab", "\x7f", "\x80", "\xff", "\xff\xff"};
   enum { count = sizeof(sorted) / sizeof(sorted[0]) };
   struct kr_mem *mem = failing_mem_new();
-  struct kr_skiplist *list = kr_skiplist_new(mem);
+  struct kr_skiplist *list = kr_skiplist_new(mem, key_in);
 
   for (size_t i = 0; i < count; i++) {
     put(list, text(sorted[(i * 5) % count]), (long)((i * 5) % count));
@@ -165,7 +172,7 @@ END_TEST
 START_TEST(test_skiplist__replacing_takes_the_key_of_the_new_value)
 {
   struct kr_mem *mem = failing_mem_new();
-  struct kr_skiplist *list = kr_skiplist_new(mem);
+  struct kr_skiplist *list = kr_skiplist_new(mem, key_in);
   put(list, text("a"), 1);
   put(list, text("b"), 2);
 
@@ -185,7 +192,7 @@ END_TEST
 START_TEST(test_skiplist__removed_nodes_outlive_list_and_allocator_handle)
 {
   struct kr_mem *mem = failing_mem_new();
-  struct kr_skiplist *list = kr_skiplist_new(mem);
+  struct kr_skiplist *list = kr_skiplist_new(mem, key_in);
   for (char key[] = "a"; key[0] <= 'z'; key[0]++) {
     put(list, text(key), 1);
   }
@@ -201,17 +208,23 @@ END_TEST
 
 START_TEST(test_skiplist__freeing_a_full_list_frees_all_nodes)
 {
-  static const char *const keys[] = {"a", "b", "c", "d", "e", "f"};
   struct kr_mem *mem = failing_mem_new();
-  struct kr_skiplist *list = kr_skiplist_new(mem);
+  struct kr_skiplist *list = kr_skiplist_new_of(mem, key_in, 4);
+  struct value *values[100];
   void *replaced;
-  for (size_t i = 0; i < 6; i++) {
-    kr_skiplist_put(list, text(keys[i]), &mem, &replaced);
+  for (int i = 0; i < 100; i++) {
+    char key[8];
+    values[i] = new_value(kr_bytes(key, (size_t)snprintf(key, sizeof(key), "%d", i)), i);
+    ck_assert_int_eq(kr_skiplist_put(list, values[i], &replaced), 0);
   }
 
   kr_skiplist_free(list);
   kr_skiplist_free(NULL);
   kr_mem_release(mem);
+  kr_rcu_barrier();
+  for (int i = 0; i < 100; i++) {
+    free(values[i]);
+  }
 
   ck_assert_int_eq(mem_live(), 0);
 }
@@ -227,58 +240,105 @@ START_TEST(test_skiplist__new_fails_cleanly_at_each_allocation)
 
   for (long at = 1; list == NULL; at++) {
     mem_fail(at);
-    list = kr_skiplist_new(mem);
+    list = kr_skiplist_new(mem, key_in);
     failures += list == NULL;
   }
 
-  ck_assert_int_eq(failures, 2);
+  ck_assert_int_eq(failures, 1);
   kr_skiplist_free(list);
   kr_mem_release(mem);
   ck_assert_int_eq(mem_live(), 0);
 }
 END_TEST
 
-START_TEST(test_skiplist__put_without_memory_changes_nothing)
+/* Put keys until blocks have split over several lanes, each at first without memory: the put fails
+ * as often as it allocates, and leaves no trace. */
+START_TEST(test_skiplist__put_fails_cleanly_at_each_allocation)
 {
   struct kr_mem *mem = failing_mem_new();
-  struct kr_skiplist *list = kr_skiplist_new(mem);
-  struct value *other = new_value(text("b"), 2);
-  struct value *again = new_value(text("a"), 3);
-  void *untouched = &mem;
-  put(list, text("a"), 1);
+  struct kr_skiplist *list = kr_skiplist_new_of(mem, key_in, 4);
+  int most = 0;
 
-  mem_fail(1);
-  int added = kr_skiplist_put(list, key_of(other), other, &untouched);
-  mem_fail(1);
-  int replaced = kr_skiplist_put(list, key_of(again), again, &untouched);
+  for (int i = 0; i < 200; i++) {
+    char key[8];
+    int len = snprintf(key, sizeof(key), "%03d", i * 37 % 200);
+    struct value *value = new_value(kr_bytes(key, (size_t)len), i);
+    void *replaced = &mem;
+    size_t size = kr_skiplist_size(list);
+    long live = mem_live();
+    int failures = 0;
 
-  ck_assert_int_eq(added, KEYROUTE_E_NO_MEMORY);
-  ck_assert_int_eq(replaced, KEYROUTE_E_NO_MEMORY);
-  ck_assert_ptr_eq(untouched, &mem);
-  ck_assert_uint_eq(kr_skiplist_count(list), 1);
-  ck_assert_int_eq(((struct value *)kr_skiplist_last(list))->generation, 1);
-  free(other);
-  free(again);
+    while (mem_fail(failures + 1), kr_skiplist_put(list, value, &replaced) != 0) {
+      failures++;
+      ck_assert_ptr_eq(replaced, &mem);
+      ck_assert_uint_eq(kr_skiplist_count(list), (size_t)i);
+      ck_assert_uint_eq(kr_skiplist_size(list), size);
+      ck_assert_int_eq(mem_live(), live);
+      ck_assert_ptr_null(kr_skiplist_find(list, kr_bytes(key, (size_t)len)));
+    }
+    mem_fail(0);
+    kr_rcu_barrier();
+    ck_assert_ptr_null(replaced);
+    ck_assert_ptr_eq(kr_skiplist_find(list, kr_bytes(key, (size_t)len)), value);
+    most = failures > most ? failures : most;
+  }
+
+  ck_assert_int_ge(most, 7); /* two blocks in each of three lanes, and a new one on top */
   empty_list(list);
   kr_skiplist_free(list);
-  kr_mem_release(mem);
+  kr_rcu_barrier();
+  failing_mem_done(mem);
 }
 END_TEST
 
-START_TEST(test_skiplist__take_needs_no_memory)
+START_TEST(test_skiplist__replacing_needs_no_memory)
 {
   struct kr_mem *mem = failing_mem_new();
-  struct kr_skiplist *list = kr_skiplist_new(mem);
+  struct kr_skiplist *list = kr_skiplist_new(mem, key_in);
   put(list, text("a"), 1);
 
   mem_fail(1);
-  struct value *taken = kr_skiplist_take(list, text("a"));
+  struct value *replaced = put(list, text("a"), 2);
 
-  ck_assert_int_eq(taken->generation, 1);
+  ck_assert_int_eq(replaced->generation, 1);
   ck_assert(!mem_has_failed());
-  free(taken);
+  free(replaced);
+  empty_list(list);
   kr_skiplist_free(list);
-  kr_mem_release(mem);
+  kr_rcu_barrier();
+  failing_mem_done(mem);
+}
+END_TEST
+
+/* Nothing is joined without memory: all that is left must be found all the same, and an emptied
+ * list be as small as a new one. */
+START_TEST(test_skiplist__take_needs_no_memory)
+{
+  struct kr_mem *mem = failing_mem_new();
+  struct kr_skiplist *list = kr_skiplist_new_of(mem, key_in, 4);
+  for (int i = 0; i < 200; i++) {
+    char key[8];
+    put(list, kr_bytes(key, (size_t)snprintf(key, sizeof(key), "%03d", i)), i);
+  }
+
+  mem_fail_from(1);
+  for (int i = 0; i < 200; i++) {
+    char key[8];
+    struct value *higher, *taken;
+    snprintf(key, sizeof(key), "%03d", i * 37 % 200);
+    taken = kr_skiplist_take(list, text(key));
+    higher = kr_skiplist_higher(list, text(key));
+    ck_assert_int_eq(taken->generation, i * 37 % 200);
+    ck_assert(higher == NULL || higher->generation > taken->generation);
+    free(taken);
+  }
+  mem_fail(0);
+
+  ck_assert_uint_eq(kr_skiplist_count(list), 0);
+  ck_assert_uint_eq(kr_skiplist_size(list), kr_skiplist_empty_size());
+  kr_skiplist_free(list);
+  kr_rcu_barrier();
+  failing_mem_done(mem);
 }
 END_TEST
 
@@ -324,26 +384,58 @@ static size_t draw_common_prefix(char *out)
   return 40 + draw_from(out + 40, 3, "\x00pq\xff", 4);
 }
 
+/* Bytes of all values, of which zeros are many: they look like the end of a key to a head. */
 static size_t draw_any(char *out)
 {
   size_t len = draw(9);
 
   for (size_t i = 0; i < len; i++) {
-    out[i] = (char)draw(256);
+    out[i] = (char)(draw(3) == 0 ? 0 : draw(256));
   }
   return len;
 }
 
 static size_t draw_region_name(char *out)
 {
-  return (size_t)snprintf(out, KEY_MAX, "t%u,%s%u,%u", draw(2), draw(2) ? "," : "", draw(30),
+  return (size_t)snprintf(out, KEY_MAX, "t%u,%s%u,%u", draw(2), draw(2) ? "," : "", draw(300),
                           draw(3));
 }
 
-static size_t (*const families[])(char *) = {draw_short, draw_common_prefix, draw_any,
-                                             draw_region_name};
+static size_t draw_hex(char *out)
+{
+  return (size_t)snprintf(out, KEY_MAX, "%04x%08x", draw(1 << 12) << 4, draw(2));
+}
 
-#define ORACLE_MAX 400
+static size_t draw_user(char *out)
+{
+  return (size_t)snprintf(out, KEY_MAX, "user%012u", draw(5000));
+}
+
+/* Prefixes in prefixes. */
+static size_t draw_tenant(char *out)
+{
+  return (size_t)snprintf(out, KEY_MAX, "tenant/%08u/table/%04u/%08u", draw(8), draw(12), draw(60));
+}
+
+static const struct family {
+  size_t (*draw_key)(char *);
+  size_t block_max;
+} families[] = {
+    {draw_short, 4}, {draw_common_prefix, 4}, {draw_any, 4},  {draw_region_name, 4}, {draw_hex, 6},
+    {draw_user, 6},  {draw_tenant, 6},        {draw_any, 6},  {draw_region_name, 6}, {draw_hex, 32},
+    {draw_user, 32}, {draw_tenant, 32},       {draw_any, 32},
+};
+
+enum { FAMILIES = sizeof(families) / sizeof(families[0]) };
+
+/* In all of them together a million. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { STEPS = 100000 / FAMILIES };
+#else
+enum { STEPS = 1000000 / FAMILIES + 1 };
+#endif
+
+#define ORACLE_MAX 2500
 
 struct oracle {
   struct value *sorted[ORACLE_MAX];
@@ -353,12 +445,18 @@ struct oracle {
 /* How many keys are below this one. */
 static size_t rank(const struct oracle *oracle, struct keyroute_bytes key)
 {
-  size_t at = 0;
+  size_t low = 0, high = oracle->count;
 
-  while (at < oracle->count && kr_bytes_compare(key_of(oracle->sorted[at]), key) < 0) {
-    at++;
+  while (low < high) {
+    size_t middle = (low + high) / 2;
+
+    if (kr_bytes_compare(key_of(oracle->sorted[middle]), key) < 0) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
   }
-  return at;
+  return low;
 }
 
 static bool holds(const struct oracle *oracle, size_t at, struct keyroute_bytes key)
@@ -371,6 +469,22 @@ static struct value *at_or_none(const struct oracle *oracle, size_t at)
   return at < oracle->count ? oracle->sorted[at] : NULL;
 }
 
+/* Check writes down every assertion that holds; here there are millions. */
+#define MUST_EQ(a, b) ((a) == (b) ? (void)0 : ck_abort_msg("%s is not %s", #a, #b))
+
+static void check_above(const struct kr_skiplist *list, const struct oracle *oracle, size_t from,
+                        const struct keyroute_bytes *key)
+{
+  void *values[8];
+  size_t count = kr_skiplist_above(list, values, key, 8);
+
+  MUST_EQ(count <= 8, true);
+  MUST_EQ(count > 0, from < oracle->count);
+  for (size_t i = 0; i < count; i++) {
+    MUST_EQ(values[i], at_or_none(oracle, from + i));
+  }
+}
+
 static void check_queries(const struct kr_skiplist *list, const struct oracle *oracle,
                           struct keyroute_bytes key)
 {
@@ -378,13 +492,14 @@ static void check_queries(const struct kr_skiplist *list, const struct oracle *o
   size_t equal = holds(oracle, below, key) ? 1 : 0;
 
   /* (size_t)0 - 1 is beyond every count. */
-  ck_assert_ptr_eq(kr_skiplist_find(list, key), equal ? oracle->sorted[below] : NULL);
-  ck_assert_ptr_eq(kr_skiplist_floor(list, key), at_or_none(oracle, below + equal - 1));
-  ck_assert_ptr_eq(kr_skiplist_lower(list, key), at_or_none(oracle, below - 1));
-  ck_assert_ptr_eq(kr_skiplist_higher(list, key), at_or_none(oracle, below + equal));
-  ck_assert_ptr_eq(kr_skiplist_first(list), at_or_none(oracle, 0));
-  ck_assert_ptr_eq(kr_skiplist_last(list), at_or_none(oracle, oracle->count - 1));
-  ck_assert_uint_eq(kr_skiplist_count(list), oracle->count);
+  MUST_EQ(kr_skiplist_find(list, key), equal ? oracle->sorted[below] : NULL);
+  MUST_EQ(kr_skiplist_floor(list, key), at_or_none(oracle, below + equal - 1));
+  MUST_EQ(kr_skiplist_lower(list, key), at_or_none(oracle, below - 1));
+  MUST_EQ(kr_skiplist_higher(list, key), at_or_none(oracle, below + equal));
+  MUST_EQ(kr_skiplist_first(list), at_or_none(oracle, 0));
+  MUST_EQ(kr_skiplist_last(list), at_or_none(oracle, oracle->count - 1));
+  MUST_EQ(kr_skiplist_count(list), oracle->count);
+  check_above(list, oracle, below + equal, &key);
 }
 
 static void check_put(struct kr_skiplist *list, struct oracle *oracle, struct keyroute_bytes key)
@@ -393,46 +508,95 @@ static void check_put(struct kr_skiplist *list, struct oracle *oracle, struct ke
   size_t at = rank(oracle, key);
   void *replaced = value;
 
-  ck_assert_int_eq(kr_skiplist_put(list, key_of(value), value, &replaced), 0);
+  MUST_EQ(kr_skiplist_put(list, value, &replaced), 0);
   if (holds(oracle, at, key)) {
-    ck_assert_ptr_eq(replaced, oracle->sorted[at]);
+    MUST_EQ(replaced, oracle->sorted[at]);
     free(replaced);
   } else {
-    ck_assert_ptr_null(replaced);
+    MUST_EQ(replaced, NULL);
     memmove(&oracle->sorted[at + 1], &oracle->sorted[at],
             (oracle->count++ - at) * sizeof(oracle->sorted[0]));
   }
   oracle->sorted[at] = value;
 }
 
+/* What is taken out is freed, its key with it: nothing may look at either any more. */
 static void check_take(struct kr_skiplist *list, struct oracle *oracle, struct keyroute_bytes key)
 {
   size_t at = rank(oracle, key);
   struct value *taken = kr_skiplist_take(list, key);
 
   if (!holds(oracle, at, key)) {
-    ck_assert_ptr_null(taken);
+    MUST_EQ(taken, NULL);
     return;
   }
-  ck_assert_ptr_eq(taken, oracle->sorted[at]);
+  MUST_EQ(taken, oracle->sorted[at]);
   memmove(&oracle->sorted[at], &oracle->sorted[at + 1],
           (--oracle->count - at) * sizeof(oracle->sorted[0]));
+  memset(taken, 0xee, sizeof(*taken));
   free(taken);
 }
 
-static void check_floor_many(const struct kr_skiplist *list, size_t (*draw_key)(char *))
+/* Take the keys from one on, in order, as a region does that grows over its neighbours: blocks are
+ * emptied one after another. */
+static void check_take_run(struct kr_skiplist *list, struct oracle *oracle, size_t at, size_t count)
 {
-  char room[16][KEY_MAX];
-  struct keyroute_bytes keys[16];
-  void *values[16];
+  while (count-- > 0 && at < oracle->count) {
+    char room[KEY_MAX];
+    struct keyroute_bytes key = key_of(oracle->sorted[at]);
 
-  for (size_t i = 0; i < 16; i++) {
+    memcpy(room, key.data, key.len);
+    check_take(list, oracle, kr_bytes(room, key.len));
+  }
+}
+
+static void check_floor_many(const struct kr_skiplist *list, const struct oracle *oracle,
+                             size_t (*draw_key)(char *))
+{
+  char room[37][KEY_MAX];
+  struct keyroute_bytes keys[37];
+  void *values[37];
+
+  for (size_t i = 0; i < 37; i++) {
     keys[i] = kr_bytes(room[i], draw_key(room[i]));
   }
-  kr_skiplist_floor_many(list, values, keys, 16);
-  for (size_t i = 0; i < 16; i++) {
-    ck_assert_ptr_eq(values[i], kr_skiplist_floor(list, keys[i]));
+  kr_skiplist_floor_many(list, values, keys, 37);
+  for (size_t i = 0; i < 37; i++) {
+    size_t at = rank(oracle, keys[i]) + (kr_skiplist_find(list, keys[i]) != NULL ? 1 : 0);
+
+    MUST_EQ(values[i], at_or_none(oracle, at - 1));
   }
+}
+
+/* All that is there, both ways. */
+static void check_order(const struct kr_skiplist *list, const struct oracle *oracle)
+{
+  const struct value *up = kr_skiplist_first(list), *down = kr_skiplist_last(list);
+
+  for (size_t i = 0; i < oracle->count; i++) {
+    MUST_EQ(up, oracle->sorted[i]);
+    MUST_EQ(down, oracle->sorted[oracle->count - 1 - i]);
+    up = kr_skiplist_higher(list, key_of(up));
+    down = kr_skiplist_lower(list, key_of(down));
+  }
+  MUST_EQ(up, NULL);
+  MUST_EQ(down, NULL);
+  check_above(list, oracle, 0, NULL);
+}
+
+/* Now and then memory is short for as long as a few steps. */
+static void lack_memory_at_times(int step)
+{
+  if (step % 97 == 0) {
+    mem_fail_from(1);
+  } else if (step % 97 == 5) {
+    mem_fail(0);
+  }
+}
+
+static bool memory_is_short(int step)
+{
+  return step % 97 < 5;
 }
 
 /* A step puts or takes, and then asks everything about another key. Phases of mostly putting and
@@ -443,30 +607,41 @@ static void random_steps(struct kr_skiplist *list, struct oracle *oracle,
   for (int step = 0; step < steps; step++) {
     char room[KEY_MAX];
     struct keyroute_bytes key = kr_bytes(room, draw_key(room));
-    bool growing = step / 1000 % 2 == 0;
+    bool growing = step / 4000 % 2 == 0;
 
+    lack_memory_at_times(step);
     if (draw(4) != 0 && growing == (draw(4) != 0)) {
-      if (oracle->count < ORACLE_MAX) {
+      if (oracle->count < ORACLE_MAX && !memory_is_short(step)) {
         check_put(list, oracle, key);
       }
+    } else if (draw(200) == 0) {
+      check_take_run(list, oracle, rank(oracle, key), 40);
     } else {
       check_take(list, oracle, key);
     }
     check_queries(list, oracle, kr_bytes(room, draw_key(room)));
+    if (step % 500 == 499) {
+      check_floor_many(list, oracle, draw_key);
+      check_order(list, oracle);
+    }
+    if (step % 10000 == 9999) {
+      kr_rcu_barrier(); /* keep what waits to be freed small */
+    }
   }
-  check_floor_many(list, draw_key);
+  mem_fail(0);
 }
 
 START_TEST(test_skiplist__answers_as_a_sorted_array_does)
 {
+  static struct oracle oracle;
   struct kr_mem *mem = failing_mem_new();
-  struct kr_skiplist *list = kr_skiplist_new(mem);
-  struct oracle oracle = {.count = 0};
+  struct kr_skiplist *list = kr_skiplist_new_of(mem, key_in, families[_i].block_max);
   seed_from_environment();
 
-  random_steps(list, &oracle, families[_i], 6000);
+  random_steps(list, &oracle, families[_i].draw_key, STEPS);
 
   empty_list(list);
+  ck_assert_uint_eq(kr_skiplist_size(list), kr_skiplist_empty_size());
   kr_skiplist_free(list);
   kr_mem_release(mem);
   kr_rcu_barrier();
@@ -608,10 +783,12 @@ static void write_all(struct scene *scene, int readers)
   atomic_store(&scene->done, true);
 }
 
+static const size_t block_sizes[] = {4, 6, 32};
+
 START_TEST(test_skiplist__readers_never_see_a_mixture_of_two_states)
 {
   struct kr_mem *mem = failing_mem_new();
-  struct scene scene = {.list = kr_skiplist_new(mem)};
+  struct scene scene = {.list = kr_skiplist_new_of(mem, key_in, block_sizes[_i])};
   pthread_t readers[2];
   put(scene.list, text("a"), 0);
   put(scene.list, text("m"), 0);
@@ -652,11 +829,11 @@ static Suite *suite(void)
   tcase_add_test(tests, test_skiplist__removed_nodes_outlive_list_and_allocator_handle);
   tcase_add_test(tests, test_skiplist__freeing_a_full_list_frees_all_nodes);
   tcase_add_test(tests, test_skiplist__new_fails_cleanly_at_each_allocation);
-  tcase_add_test(tests, test_skiplist__put_without_memory_changes_nothing);
+  tcase_add_test(tests, test_skiplist__put_fails_cleanly_at_each_allocation);
+  tcase_add_test(tests, test_skiplist__replacing_needs_no_memory);
   tcase_add_test(tests, test_skiplist__take_needs_no_memory);
-  tcase_add_loop_test(tests, test_skiplist__answers_as_a_sorted_array_does, 0,
-                      (int)(sizeof(families) / sizeof(families[0])));
-  tcase_add_test(tests, test_skiplist__readers_never_see_a_mixture_of_two_states);
+  tcase_add_loop_test(tests, test_skiplist__answers_as_a_sorted_array_does, 0, FAMILIES);
+  tcase_add_loop_test(tests, test_skiplist__readers_never_see_a_mixture_of_two_states, 0, 3);
   suite_add_tcase(made, tests);
   return made;
 }

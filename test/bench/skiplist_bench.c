@@ -29,6 +29,11 @@ struct entry {
   char rest[40];
 };
 
+static struct keyroute_bytes key_in(const void *value)
+{
+  return kr_bytes(((const struct entry *)value)->key, KEY_LEN);
+}
+
 static uint64_t random_state = 1;
 
 static uint64_t draw(void)
@@ -75,7 +80,7 @@ static void fill(struct kr_skiplist *list, struct entry *entries, uint64_t count
 
     entry->number = order[i];
     write_key(entry->key, start_of(order[i], count));
-    if (kr_skiplist_put(list, kr_bytes(entry->key, KEY_LEN), entry, &replaced) != 0) {
+    if (kr_skiplist_put(list, entry, &replaced) != 0) {
       die("out of memory");
     }
   }
@@ -120,7 +125,7 @@ static void measure(uint64_t count)
   static char rows[ROWS][KEY_LEN];
   static uint64_t answers[ROWS];
   struct kr_mem *mem = kr_mem_new(NULL);
-  struct kr_skiplist *list = mem != NULL ? kr_skiplist_new(mem) : NULL;
+  struct kr_skiplist *list = mem != NULL ? kr_skiplist_new(mem, key_in) : NULL;
   struct entry *entries = calloc(count, sizeof(*entries));
   double figures[RUNS];
 

@@ -1,0 +1,75 @@
+#ifndef KR_BLOCK_H
+#define KR_BLOCK_H
+
+#include "lib/heads.h"
+#include "lib/rcu.h"
+
+#include <stdatomic.h>
+
+/* A block: a stretch of one lane of a skip list, sorted. In lane 0 its slots are values, above they
+ * are the blocks of the lane below. */
+struct kr_block {
+  struct kr_rcu_head rcu; /* used once replaced */
+  struct kr_mem *mem;     /* counted, set once replaced: the list may be gone before the block */
+  uint8_t count;          /* of slots, those of values taken out included */
+  uint8_t lane;
+  uint32_t fence_len;
+  uint32_t skip_len; /* bytes in front that all keys of the block's span share */
+  uint32_t cut_len;  /* bytes in front that all keys in the block share; heads are behind them */
+  int32_t heads[];   /* behind them the slots, the bytes from skip to cut, and the fence */
+};
+
+/* The key that is in a value. */
+typedef struct keyroute_bytes kr_key_of(const void *value);
+
+/* What keys a block is for. */
+struct kr_span {
+  struct keyroute_bytes low; /* inclusive: the block's fence */
+  struct keyroute_bytes high;
+  bool ends; /* high is set, exclusive */
+};
+
+static inline _Atomic(void *) *kr_block_slots(const struct kr_block *block)
+{
+  return (_Atomic(void *) *)(uintptr_t)(block->heads + kr_heads_room(block->count));
+}
+
+/* Acquire: with the pointer, the reader sees what it leads to as it was when it was set. */
+static inline void *kr_block_slot(const struct kr_block *block, size_t at)
+{
+  return atomic_load_explicit(&kr_block_slots(block)[at], memory_order_acquire);
+}
+
+/* Release: all that was done before is seen by who finds the pointer. */
+static inline void kr_block_set_slot(struct kr_block *block, size_t at, void *slot)
+{
+  atomic_store_explicit(&kr_block_slots(block)[at], slot, memory_order_release);
+}
+
+/* Ask the machine for a block that will be searched, all its lines at once. */
+static inline void kr_block_prefetch(const struct kr_block *block)
+{
+  const char *line = (const char *)block->heads - 16;
+
+  for (int i = 0; i < 6; i++) {
+    __builtin_prefetch(line + (ptrdiff_t)64 * i);
+  }
+}
+
+/* The lowest key that a block is for. */
+struct keyroute_bytes kr_block_fence(const struct kr_block *block);
+
+/* How many slots are below a key of the block's span, with inclusive also one at it: the gap in
+ * which the key is. Slots that are empty may be on either side. */
+size_t kr_block_gap(const struct kr_block *block, struct keyroute_bytes key, bool inclusive,
+                    kr_key_of *key_of);
+
+/* Slots that are not empty. Writer. */
+size_t kr_block_live(const struct kr_block *block);
+
+size_t kr_block_size(const struct kr_block *block); /* memory it takes, the allocator's included */
+
+/* Free a block once the readers of this moment are gone; what it leads to is not touched. */
+void kr_block_free_later(struct kr_block *block, struct kr_mem *mem);
+
+#endif
