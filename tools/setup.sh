@@ -4,6 +4,7 @@
 #
 #   tools/setup.sh           what the build and the tests need
 #   tools/setup.sh --build   only what the build needs
+#   tools/setup.sh --bench   all of that, and what test/bench/run.sh needs
 set -euo pipefail
 
 build=(gcc g++ make autoconf automake libtool pkg-config protobuf-compiler protobuf-c-compiler
@@ -13,11 +14,13 @@ tests=(check patch libsubunit-dev openssl openjdk-17-jdk-headless maven valgrind
   clang-format clang libclang-rt-14-dev)
 # A Go of another origin serves as well, whatever its age: test/nodes/go.mod asks for 1.19 or later.
 command -v go >/dev/null || tests+=(golang-go)
+bench=(libabsl-dev python3 python3-matplotlib)
 
 say() { printf 'setup: %s\n' "$*" >&2; }
 
 packages=("${build[@]}")
 [ "${1:-}" = --build ] || packages+=("${tests[@]}")
+[ "${1:-}" != --bench ] || packages+=("${bench[@]}")
 
 missing=()
 for package in "${packages[@]}"; do

@@ -1,0 +1,81 @@
+"""The programs that race each other, as child processes that obey one line at a time."""
+
+import ctypes
+import os
+import subprocess
+
+PR_SET_THP_DISABLE = 41
+NEVER_HUGE = '4K'
+ALWAYS_HUGE = '2M'
+
+
+def fields(line):
+    """{'ns': 12.0} of 'OK ns=12'."""
+    return {name: float(value) for name, value in
+            (word.split('=') for word in line.split() if '=' in word)}
+
+
+class Peer:
+    """A child process. What it says on stderr goes to a log, which is shown if it fails."""
+
+    def __init__(self, command, log, pages=NEVER_HUGE, env=None):
+        self.command = command
+        self.log_path = log
+        with open(log, 'w', encoding='utf-8') as errors:
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
+                env={**os.environ, **(env or {})},
+                preexec_fn=_forbid_huge_pages if pages == NEVER_HUGE else None)
+
+    def answer(self, beginnings=('READY', 'OK')):
+        """The next line that begins so, and those before it, which begin with '. '."""
+        lines = []
+        for line in self.process.stdout:
+            if line.startswith(beginnings):
+                return line.rstrip('\n'), lines
+            if not line.startswith('. '):
+                break
+            lines.append(line[2:].rstrip('\n'))
+        self.fail()
+
+    def tell(self, command):
+        try:
+            self.process.stdin.write(command + '\n')
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            self.fail()
+        return self.answer()
+
+    def fail(self):
+        with open(self.log_path, encoding='utf-8') as log:
+            tail = log.read()[-2000:]
+        raise RuntimeError(f'{self.command[0]} failed: {tail}')
+
+    def pin_readers(self):
+        """Ties the threads reader-0 and reader-1 to a processor each."""
+        tasks = f'/proc/{self.process.pid}/task'
+        for task in os.listdir(tasks):
+            with open(f'{tasks}/{task}/comm', encoding='utf-8') as file:
+                name = file.read().strip()
+            if name.startswith('reader-'):
+                os.sched_setaffinity(int(task), {sorted(os.sched_getaffinity(0))[int(name[7:])]})
+
+    def huge_bytes(self):
+        """How much of its memory lies in pages of 2 MiB."""
+        with open(f'/proc/{self.process.pid}/smaps_rollup', encoding='utf-8') as file:
+            return sum(int(line.split()[1]) * 1024 for line in file
+                       if line.startswith('AnonHugePages'))
+
+    def close(self):
+        """Ends it: by the end of its input, which each of them takes for a goodbye."""
+        self.process.stdin.close()
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+
+
+def _forbid_huge_pages():
+    ctypes.CDLL(None).prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# keyroute against its peers, by one command: hits in everybody's cache, and what grows with the
+# cache. Twenty minutes at most, on a machine that does nothing else.
+#
+#   test/bench/run.sh [--parts hit,growth] [--rounds N] [--quick] [--out FOLDER]
+#
+# Tables go to stdout; bench.json, with every figure of every round, and hits.svg to FOLDER
+# (build/bench). README.md beside this file says what is measured, and how.
+set -euo pipefail
+top=$(cd "$(dirname "$0")/../.." && pwd)
+cd "$top"
+tools/setup.sh --bench
+tools/build.sh build --enable-werror >&2
+make -s -C build benches >&2
+KEYROUTE_BENCH_CLASSES=$(test/bench/java/prepare.sh "$top/build/bench/classes")
+export KEYROUTE_BENCH_CLASSES
+# Debian's: it is the one that has the plotting library.
+export PYTHONDONTWRITEBYTECODE=1
+exec /usr/bin/python3 test/bench/bench.py "$@"
