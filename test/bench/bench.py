@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """keyroute against its peers: run.sh makes all that is needed and calls this.
 
-    bench.py [--parts hit,growth] [--rounds N] [--ms N] [--quick] [--out FOLDER]
+    bench.py [--parts hit,path,growth] [--rounds N] [--ms N] [--quick] [--out FOLDER]
 
 Prints tables; FOLDER/bench.json gets every figure of every round, FOLDER/hits.svg a plot.
 """
@@ -16,11 +16,12 @@ import time
 
 import growth
 import hits
+import paths
 import report
 
 SOURCE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(SOURCE))
-PARTS = ('hit', 'growth')
+PARTS = ('hit', 'path', 'growth')
 
 
 class Place:
@@ -47,7 +48,7 @@ class Place:
 
 def parse(arguments):
     parser = argparse.ArgumentParser(prog='run.sh')
-    parser.add_argument('--parts', default=','.join(PARTS), help='hit, growth; default both')
+    parser.add_argument('--parts', default=','.join(PARTS), help='hit, path, growth; default all')
     parser.add_argument('--rounds', type=int, default=7, help='that count, of each race')
     parser.add_argument('--ms', type=int, default=40, help='of each contender in each round')
     parser.add_argument('--families', default='hex,user,tenant')
@@ -110,6 +111,9 @@ def run(place, options, results):
         say(report.memory_lines(results['grow']))
         results['growth'] = growth.measure(place, options)
         say(report.growth_lines(results['growth']))
+    if 'path' in options.parts:
+        results['path'] = paths.measure(place, options)
+        say(report.path_lines(results['path']))
 
 
 def main(arguments):

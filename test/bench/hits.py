@@ -23,7 +23,7 @@ CLASSES = {'async': 'org.apache.hadoop.hbase.client.AsyncCachePeer',
            'csl': 'keyroute.bench.SkipListPeer', 'asynchbase': 'org.hbase.async.AsynchbasePeer'}
 # It copies all regions with each that is put in.
 META_REGIONS_MAX = 100000
-HEAP_MIB = {100: 256, 1000: 256, 10000: 512, 100000: 1024, 1000000: 3072}
+HEAP_MIB = {100: 256, 1000: 256, 10000: 512, 100000: 1024, 1000000: 2048}
 
 
 class Race:

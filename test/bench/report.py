@@ -39,6 +39,25 @@ def memory_lines(results):
                        f"{of['fill_ns']:7.0f} ns")
 
 
+PATHS = {'miss': 'a miss over a warm connection, us: p50, p99, CPU',
+         'storm': 'cold start of 64 threads on 1000 regions, ms: wall, CPU',
+         'list': 'list of all regions, ms: wall, CPU',
+         'process': 'from the shell to the first answer, ms: wall, CPU; MiB'}
+SIDES = {'ours': 'keyroute', 'java': "HBase's Java client", 'floor': 'bare socket, same request'}
+
+
+def path_lines(found):
+    """What each side took, and the ratio to ours of what comes first."""
+    for what, title in PATHS.items():
+        yield title
+        for side, of in found[what]['medians'].items():
+            figures = '  '.join(f'{of[key]:9.1f}' for key in
+                                ('p50_us', 'p99_us', 'cpu_us', 'ms', 'cpu_ms', 'mib') if key in of)
+            ratio, least, most = of['p50_us_ratio' if 'p50_us' in of else 'ms_ratio']
+            scans = f"  {of['scans']:.0f} scans" if 'scans' in of else ''
+            yield f'  {SIDES[side]:26}{figures}  x{ratio:6.2f} ({least:.2f} to {most:.2f}){scans}'
+
+
 def markdown_table(results):
     """For the README: each race is a row, the ratios to keyroute_peek in brackets."""
     names = [name for name in (*OURS, *THEIRS)

@@ -31,6 +31,7 @@ final class Hbase implements Generation {
     new ServerCommands(session).register(commands);
     new CatalogCommands(session).register(commands);
     new OracleCommands(session).register(commands);
+    new TimeCommands(session).register(commands);
     new HistoryCommands(session).register(commands);
     return session;
   }

@@ -11,7 +11,6 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
@@ -33,8 +32,6 @@ import org.apache.hadoop.hbase.client.RegionLocator;
 final class OracleCommands {
   private static final int TRIES = 6;
   private static final int RPC_MS = 3000;
-  private static final int ROW_BYTES = 8;
-  private static final int WARM_UP = 200;
 
   private final Session session;
   private final Connection connection;
@@ -56,10 +53,6 @@ final class OracleCommands {
     commands.add("all-locations TABLE", 1,
         (words, answer) -> all(TableName.valueOf(words.get(0)), answer));
     commands.add("oracle-file FILE", 1, (words, answer) -> file(Paths.get(words.get(0))));
-    commands.add("time-locates TABLE N", 2, (words, answer) ->
-        time(TableName.valueOf(words.get(0)), Integer.parseInt(words.get(1))));
-    commands.add("time-all-locations TABLE ROUNDS", 2, (words, answer) -> timeAll(
-        TableName.valueOf(words.get(0)), Integer.parseInt(words.get(1)), answer));
   }
 
   private Configuration configuration() {
@@ -155,35 +148,6 @@ final class OracleCommands {
       }
     }
     return count + " " + out;
-  }
-
-  private String time(TableName table, int count) throws IOException {
-    Random random = new Random(count);
-    byte[] row = new byte[ROW_BYTES];
-    RegionLocator locator = locator(table);
-    for (int i = 0; i < Math.min(WARM_UP, count); i++) {
-      random.nextBytes(row);
-      locator.getRegionLocation(row, true);
-    }
-    long[] took = new long[count];
-    for (int i = 0; i < count; i++) {
-      random.nextBytes(row);
-      long start = System.nanoTime();
-      locator.getRegionLocation(row, true);
-      took[i] = System.nanoTime() - start;
-    }
-    Arrays.sort(took);
-    return "p50=" + took[count / 2] / 1000 + " p99=" + took[(int) (count * 0.99)] / 1000;
-  }
-
-  private String timeAll(TableName table, int rounds, Commands.Answer answer) throws IOException {
-    int count = locator(table).getAllRegionLocations().size();
-    for (int round = 0; round < rounds; round++) {
-      Timing timing = new Timing();
-      locator(table).getAllRegionLocations();
-      answer.line(timing.told());
-    }
-    return count + " found " + Timing.memory();
   }
 
   private RegionLocator locator(TableName table) throws IOException {

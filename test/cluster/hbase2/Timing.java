@@ -14,7 +14,12 @@ final class Timing {
   /** ms since this was made, tab, ms that all processors together worked for this process. */
   String told() {
     return String.format("%.1f\t%.1f", (System.nanoTime() - startNanos) / 1e6,
-        (cpuNanos() - startCpuNanos) / 1e6);
+        cpuNanosSince() / 1e6);
+  }
+
+  /** How long they worked for it since this was made. */
+  long cpuNanosSince() {
+    return cpuNanos() - startCpuNanos;
   }
 
   private static long cpuNanos() {
