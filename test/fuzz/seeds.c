@@ -11,6 +11,7 @@
 #include "test/fuzz/fuzz.h"
 #include "test/fuzz/subjects.h"
 #include "test/made094.h"
+#include "test/made_chunks.h"
 
 #include "lib/bytes.h"
 #include "lib/descriptor.h"
@@ -715,6 +716,97 @@ static void write_runs(void)
   RUN("close-early", "\x80\x03\x02\x00\x04\x00\x06\x00\x06");
 }
 
+/* ---- Range directories ----------------------------------------------------------------------- */
+
+/* End a message that began at `from`, two bytes behind the place of its length. */
+static void end_message(struct kr_buf *seed, size_t from)
+{
+  seed->data[from - 2] = (uint8_t)((seed->len - from) >> 8);
+  seed->data[from - 1] = (uint8_t)(seed->len - from);
+}
+
+static size_t begin_message(struct kr_buf *seed)
+{
+  kr_buf_bytes(seed, kr_bytes("\0", 2));
+  return seed->len;
+}
+
+/* One answer to a ReadRows, in two messages. head  the bytes before them */
+static void write_chunks(const char *name, const char *head, const struct made_chunk *chunks,
+                         size_t count)
+{
+  struct kr_buf seed;
+
+  kr_buf_init(&seed, mem);
+  kr_buf_bytes(&seed, kr_bytes(head, 4));
+  size_t from = begin_message(&seed);
+
+  for (size_t i = 0; i < count; i++) {
+    if (i == count / 2) {
+      end_message(&seed, from);
+      from = begin_message(&seed);
+    }
+    made_chunk(&seed, &chunks[i]);
+  }
+  end_message(&seed, from);
+  write_seed("bigtable_chunks", name, &seed);
+  kr_buf_clear(&seed);
+}
+
+static void write_read_rows(void)
+{
+  const struct made_chunk rows[] = {
+      {.key = "a", .family = "f", .qualifier = "p", .micros = 1000, .value = "one"},
+      {.micros = 500, .value = "two"},
+      {.qualifier = "q", .value = "thr", .value_size = 5},
+      {.value = "ee", .commit = true},
+      {.key = "b", .family = "f", .qualifier = "q", .value = "no"},
+      {.reset = true},
+      {.key = "b", .family = "g", .qualifier = "", .value = "yes", .commit = true},
+  };
+  const struct made_chunk backwards[] = {
+      {.key = "b", .family = "r", .qualifier = "d", .value = "1", .commit = true},
+      {.key = "a", .family = "r", .qualifier = "d", .value = "2", .commit = true},
+  };
+
+  write_chunks("rows", "\0\0\xff\xff", rows, sizeof(rows) / sizeof(rows[0]));
+  write_chunks("too-large", "\0\0\x02\xff", rows, sizeof(rows) / sizeof(rows[0]));
+  write_chunks("backwards", "\0\x01\xff\xff", backwards, 2);
+}
+
+static void write_detail(struct kr_buf *details, const char *type, struct keyroute_bytes value)
+{
+  struct kr_buf any;
+
+  kr_buf_init(&any, mem);
+  made_field(&any, 1, keyroute_string(type));
+  made_field(&any, 2, value);
+  made_field(details, 3, kr_buf_view(&any));
+  kr_buf_clear(&any);
+}
+
+static void write_statuses(void)
+{
+  const struct kr_descriptor_replica replica = {1, keyroute_string("n2"), 7001};
+  const struct kr_descriptor descriptor = {
+      .id = 12, .generation = 8, .replicas = &replica, .replica_count = 1};
+  struct kr_buf seed, encoded;
+
+  kr_buf_init(&seed, mem);
+  kr_buf_init(&encoded, mem);
+  kr_descriptor_write(&encoded, &descriptor);
+  kr_buf_bytes(&seed, kr_bytes("\0\x05\0\x04gone", 8));
+  write_detail(&seed, "t/google.rpc.RetryInfo", kr_bytes("\x0a\x02\x08\x01", 4));
+  write_detail(&seed, "t/keyroute.RangeDescriptor",
+               kr_bytes(encoded.data + 4, encoded.len - 4)); /* the message alone */
+  write_seed("bigtable_status", "moved", &seed);
+  write_bytes("bigtable_status", "refused", kr_bytes("\x0e\x01\x07refused", 10));
+  write_bytes("bigtable_status", "too-long",
+              kr_bytes("\x08\x04\x2bReceived message larger than max (70 vs. 60)", 47));
+  kr_buf_clear(&encoded);
+  kr_buf_clear(&seed);
+}
+
 int main(int argc, char **argv)
 {
   FUZZ_CHECK(argc == 2);
@@ -725,6 +817,8 @@ int main(int argc, char **argv)
   write_replies();
   write_reads();
   write_roots();
+  write_read_rows();
+  write_statuses();
   write_descriptors();
   write_exceptions();
   write_texts();

@@ -3,6 +3,8 @@
 
 /* Every subject: X(name). The file of one is fuzz_NAME.c, its corpus is corpus/NAME. */
 #define FUZZ_SUBJECTS(X)                                                                           \
+  X(bigtable_chunks)                                                                               \
+  X(bigtable_status)                                                                               \
   X(catalog)                                                                                       \
   X(cell)                                                                                          \
   X(connect_string)                                                                                \
