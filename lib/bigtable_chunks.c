@@ -14,7 +14,7 @@
  *     row_key family qualifier timestamp value commit_row     a row
  *
  *  1. A message is read in place: nothing is made of a chunk but the cell that it is, so what is
- *     held goes by what is kept. That is bounded, cells and rows included, for an empty chunk is two
+ *     held goes by what is kept. That is bounded, cells and rows included: an empty chunk is two
  *     bytes on the wire.
  *  2. What a chunk announces allocates nothing. The length of a cut value is not held against its
  *     pieces: servers take it for a hint, and send others than they keep.
