@@ -27,6 +27,8 @@
 #include "lib/layout.h"
 
 #include "lib/bytes.h"
+#include "lib/grpc_load.h"
+#include "lib/transport_bigtable.h"
 #include "lib/transport_hbase.h"
 #include "lib/transport_hbase094.h"
 
@@ -204,6 +206,21 @@ struct means {
   struct kr_stats *stats;
 };
 
+/* That of range directories, over the module that is loaded for it. */
+static int make_bigtable(struct kr_transport **out, const struct means *with,
+                         struct keyroute_detail *detail)
+{
+  const struct kr_grpc_module *module;
+  const char *reason;
+  int error = kr_grpc_load(&module, &reason);
+
+  if (error != 0) {
+    return kr_detail_fail(detail, error, "layout range: %s", reason);
+  }
+  return kr_transport_bigtable_new(out, with->mem, with->loop, with->settings->range_instance,
+                                   with->settings, with->stats, module, detail);
+}
+
 static int make_transport(struct kr_transport **out, enum kind kind, const struct means *with,
                           struct keyroute_detail *detail)
 {
@@ -215,8 +232,7 @@ static int make_transport(struct kr_transport **out, enum kind kind, const struc
     return kr_transport_hbase094_new(out, with->mem, with->loop, with->resolver, with->settings,
                                      with->stats);
   default:
-    return kr_detail_fail(detail, KEYROUTE_E_INVALID_ARGUMENT,
-                          "layout range: this library was built without gRPC");
+    return make_bigtable(out, with, detail);
   }
 }
 
