@@ -43,7 +43,7 @@ static const char meta1[] = "meta1";
 static const char meta2[] = "meta2";
 static const char map[] = "map";
 
-/* That of meta1, which never changes. */
+/* That of meta1 where nobody says it. */
 enum { META1_ID = 1 };
 
 _Static_assert(KR_DESCRIPTOR_REPLICAS_MAX <= KR_REPLICAS_MAX, "a location has room for all");
@@ -264,8 +264,7 @@ static int read_znode(struct keyroute_location **out, struct kr_mem *mem,
   struct kr_descriptor *descriptor = NULL;
   int error = kr_descriptor_read(&descriptor, mem, value, reason);
 
-  if (error == 0 && (descriptor->id != META1_ID || descriptor->start_key.len > 0 ||
-                     descriptor->end_key.len > 0)) {
+  if (error == 0 && (descriptor->start_key.len > 0 || descriptor->end_key.len > 0)) {
     *reason = "its descriptor is not that of meta1";
     error = KEYROUTE_E_CORRUPT;
   } else if (error == 0) {

@@ -411,12 +411,12 @@ static void expect_no_root(bool text, struct keyroute_bytes data, const char *wa
 START_TEST(test_catalog_range__znode_says_where_meta1_is)
 {
   struct kr_failure failure;
-  struct kr_descriptor root = {.id = 1, .generation = 7, .replicas = replicas, .replica_count = 2};
+  struct kr_descriptor root = {.id = 9, .generation = 7, .replicas = replicas, .replica_count = 2};
   struct keyroute_location *location = parse_root_descriptor(&failure, &root);
 
   ck_assert_ptr_nonnull(location);
-  expect_text(keyroute_location_region_name, location, 0, "meta1,,7.r1.");
-  expect_text(keyroute_location_encoded_name, location, 1, "r1");
+  expect_text(keyroute_location_region_name, location, 0, "meta1,,7.r9.");
+  expect_text(keyroute_location_encoded_name, location, 1, "r9");
   ck_assert(kr_bytes_equal(keyroute_location_table(location), BYTES("meta1")));
   ck_assert(kr_location_covers(location, BYTES("\1\2x"), KR_AT));
   ck_assert_str_eq(keyroute_location_host(location, 0), "node3.example");
@@ -450,13 +450,14 @@ END_TEST
 START_TEST(test_catalog_range__descriptor_of_another_range_is_no_root)
 {
   struct kr_failure failure;
-  struct kr_descriptor other = {.id = 2, .generation = 7, .replicas = replicas, .replica_count = 2};
+  struct kr_descriptor other = {
+      .id = 2, .generation = 7, .end_key = BYTES("m"), .replicas = replicas, .replica_count = 2};
 
   ck_assert_ptr_null(parse_root_descriptor(&failure, &other));
   ck_assert_int_eq(failure.code, KEYROUTE_E_BOOTSTRAP);
   ck_assert_str_eq(failure.message, "znode /keyroute/meta1: its descriptor is not that of meta1");
-  other.id = 1;
-  other.end_key = BYTES("m");
+  other.start_key = BYTES("a");
+  other.end_key = BYTES("");
   ck_assert_ptr_null(parse_root_descriptor(&failure, &other));
   ck_assert_int_eq(failure.code, KEYROUTE_E_BOOTSTRAP);
 }

@@ -24,4 +24,5 @@ g++ -std=c++11 -pedantic-errors -Wall -Wextra -Werror -o "$root/cxx" "$top/test/
 "$root/usr/local/bin/keyroute" --version
 [ -f "$root/usr/local/share/man/man1/keyroute.1" ]
 [ -f "$root/usr/local/share/man/man3/libkeyroute.3" ]
+[ -f "$root/usr/local/share/man/man7/keyroute_range.7" ]
 echo "installed as it should be"

@@ -85,6 +85,26 @@ static void assert_error_is_listed(const char *name, int number, const char *tex
   assert_page_has(entry);
 }
 
+/* The fields of a message as range.proto has them, without what is said about them. */
+START_TEST(test_man__descriptor_in_keyroute_range_7_is_that_of_range_proto)
+{
+  int fields = 0;
+
+  read_file(page, "doc/man/keyroute_range.7");
+  read_file(other, "lib/proto/range.proto");
+  for (char *line = strtok(other, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+    char *end = strchr(line, ';');
+
+    if (strncmp(line, "  optional ", 11) == 0 || strncmp(line, "  repeated ", 11) == 0) {
+      end[1] = '\0';
+      assert_page_has(line);
+      fields++;
+    }
+  }
+  ck_assert_int_eq(fields, 8);
+}
+END_TEST
+
 START_TEST(test_man__every_error_stands_in_libkeyroute_3)
 {
   read_file(page, "doc/man/libkeyroute.3");
@@ -421,6 +441,7 @@ int main(void)
   TCase *tests = tcase_create("man");
 
   tcase_add_test(tests, test_man__every_property_stands_in_libkeyroute_3);
+  tcase_add_test(tests, test_man__descriptor_in_keyroute_range_7_is_that_of_range_proto);
   tcase_add_test(tests, test_man__every_error_stands_in_libkeyroute_3);
   tcase_add_test(tests, test_man__every_fault_stands_in_libkeyroute_3);
   tcase_add_test(tests, test_man__every_public_call_has_a_page_that_shows_it);

@@ -334,17 +334,20 @@ KEYROUTE_EXTERN struct keyroute_bytes keyroute_location_start_key(
 KEYROUTE_EXTERN struct keyroute_bytes keyroute_location_end_key(
     const struct keyroute_location *location);
 
-/** The region's id: the time in ms when it was made; of two regions the larger id is newer. */
+/** The region's id: the time in ms when it was made; of two regions the larger id is newer. Of a
+ *  range directory's ranges it is the generation. */
 KEYROUTE_EXTERN int64_t keyroute_location_region_id(const struct keyroute_location *location);
 
-/** Write a replica's region name as HBase spells it: "t,start,id.encoded.". Bytes, not text.
+/** Write a replica's region name as HBase spells it: "t,start,id.encoded.". Bytes, not text. That
+ *  of a range is "map,start,GENERATION.rID." for all of its replicas.
  *  out   receives at most size bytes; no NUL is added
  *  Returns the length of the whole name, also when it did not fit. */
 KEYROUTE_EXTERN size_t keyroute_location_region_name(const struct keyroute_location *location,
                                                      int replica, void *out, size_t size);
 
 /** Write a replica's encoded region name, as keyroute_location_region_name does. Empty where it is
- *  not known: for names older than HBase 0.92, and for replicas of hbase:meta. */
+ *  not known: for names older than HBase 0.92, and for replicas of hbase:meta. That of a range is
+ *  "rID", its table on the nodes. */
 KEYROUTE_EXTERN size_t keyroute_location_encoded_name(const struct keyroute_location *location,
                                                       int replica, void *out, size_t size);
 
@@ -352,7 +355,8 @@ KEYROUTE_EXTERN size_t keyroute_location_encoded_name(const struct keyroute_loca
  *  catalog does not say. */
 KEYROUTE_EXTERN const char *keyroute_location_state(const struct keyroute_location *location);
 
-/** How many replicas the catalog names: one above the highest with a column. At least 1. */
+/** How many replicas the catalog names: one above the highest with a column. At least 1. A range's
+ *  first is its leaseholder. */
 KEYROUTE_EXTERN int keyroute_location_replica_count(const struct keyroute_location *location);
 
 /** The host of a replica's server, as the catalog spells it (an IPv6 address without brackets);
@@ -363,11 +367,13 @@ KEYROUTE_EXTERN const char *keyroute_location_host(const struct keyroute_locatio
 /** The port of a replica's server, 0 if it is on no server. */
 KEYROUTE_EXTERN int keyroute_location_port(const struct keyroute_location *location, int replica);
 
-/** The start code of a replica's server (when that process began, ms), 0 if it is on no server. */
+/** The start code of a replica's server (when that process began, ms), 0 if it is on no server, and
+ *  of the nodes of a range directory. */
 KEYROUTE_EXTERN int64_t keyroute_location_start_code(const struct keyroute_location *location,
                                                      int replica);
 
-/** The sequence number with which a replica was opened there, -1 if the catalog has none. */
+/** The sequence number with which a replica was opened there, -1 if the catalog has none; a range's
+ *  generation. */
 KEYROUTE_EXTERN int64_t keyroute_location_seqnum(const struct keyroute_location *location,
                                                  int replica);
 
