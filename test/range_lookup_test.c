@@ -433,6 +433,42 @@ START_TEST(test_range_lookup__row_that_cannot_be_believed_is_told)
 }
 END_TEST
 
+/* Nothing says that it would be the host that was asked. */
+START_TEST(test_range_lookup__s108_empty_host_is_not_believed)
+{
+  static const char value[] = "KRD\1\x08\x0c\x1a\x01"
+                              "c\x22\x01m\x2a\x06\x08\x03\x12\x00\x18\x01";
+
+  fake_catalog_put_cell(range->tables[1].rows, kr_bytes("\2c", 2), "r", "d",
+                        kr_bytes(value, sizeof(value) - 1));
+
+  expect_trouble("k", KEYROUTE_E_CORRUPT, "a replica of its descriptor has no host");
+}
+END_TEST
+
+START_TEST(test_range_lookup__s037_range_made_again_under_its_reader_is_found_with_one_read)
+{
+  expect_at("k", 12);
+  expect_reads(1, 1, 1);
+  range_drop_table(range, 12, 4);
+  range_publish(range, &(struct range){15, 8, "c", "m", 4});
+
+  expect_fresh("k", 15);
+
+  expect_reads(0, 0, 1);
+}
+END_TEST
+
+START_TEST(test_range_lookup__s039_range_made_after_it_was_missed_is_found)
+{
+  range_delete_row(range, &range_meta2, "c");
+  expect_trouble("k", KEYROUTE_E_HOLE, "hole from c to m");
+  range_write_row(range, &range_meta2, &(struct range){12, 6, "c", "m", 4});
+
+  expect_at("k", 12);
+}
+END_TEST
+
 START_TEST(test_range_lookup__s016_overlap_of_one_generation_is_told)
 {
   range_publish(range, &(struct range){14, 6, "e", "m", 3});
@@ -512,6 +548,10 @@ static Suite *suite(void)
   tcase_add_test(three, test_range_lookup__s052_hole_may_be_at_either_end);
   tcase_add_test(three, test_range_lookup__index_without_rows_has_no_map);
   tcase_add_test(three, test_range_lookup__row_that_cannot_be_believed_is_told);
+  tcase_add_test(three, test_range_lookup__s108_empty_host_is_not_believed);
+  tcase_add_test(three,
+                 test_range_lookup__s037_range_made_again_under_its_reader_is_found_with_one_read);
+  tcase_add_test(three, test_range_lookup__s039_range_made_after_it_was_missed_is_found);
   tcase_add_test(three, test_range_lookup__s016_overlap_of_one_generation_is_told);
   tcase_add_test(three, test_range_lookup__s015_bounds_belong_to_the_range_that_begins_there);
   tcase_add_test(three, test_range_lookup__s046_refresh_of_one_range_leaves_the_others);
