@@ -5,7 +5,7 @@
 #include "lib/proto/bigtable.pb-c.h"
 #include "lib/proto_alloc.h"
 #include "test/failing_mem.h"
-#include "test/fake_grpc.h"
+#include "test/fake_module.h"
 #include "test/fake_loop.h"
 #include "test/made_chunks.h"
 #include "test/run_suite.h"
@@ -50,7 +50,7 @@ static void open_client(void)
   mem = failing_mem_new();
   kr_buf_init(&made, other_mem);
   ck_assert_int_eq(kr_transport_bigtable_new(&transport, mem, loop, INSTANCE, &settings, stats,
-                                             &fake_grpc_module, NULL),
+                                             &fake_module, NULL),
                    0);
 }
 
@@ -206,7 +206,7 @@ static void call(struct asked *asked, const char *name, const char *region)
 /* Send what was made as an answer. */
 static void send_made(size_t index)
 {
-  fake_grpc_send(index, kr_buf_view(&made));
+  fake_module_send(index, kr_buf_view(&made));
   made.len = 0;
 }
 
@@ -214,7 +214,7 @@ static void answer_row(size_t index, const char *key, const char *value)
 {
   made_row(&made, key, "f", "q", 5000, value);
   send_made(index);
-  fake_grpc_end_code(index, 0, "");
+  fake_module_end_code(index, 0, "");
 }
 
 static void expect_failed(const struct asked *asked, int code, const char *message)
@@ -238,11 +238,11 @@ START_TEST(test_transport_bigtable__scan_is_one_read_of_the_regions_table)
   struct asked asked;
 
   scan(&asked);
-  const struct fake_grpc_call *seen = fake_grpc_call(0);
+  const struct fake_module_call *seen = fake_module_call(0);
   Kr__Bigtable__ReadRowsRequest *request =
       kr__bigtable__read_rows_request__unpack(NULL, seen->message.len, seen->message.data);
 
-  ck_assert_uint_eq(fake_grpc_count(), 1);
+  ck_assert_uint_eq(fake_module_count(), 1);
   ck_assert_str_eq(seen->host, "n1");
   ck_assert_int_eq(seen->port, 7000);
   ck_assert_str_eq(seen->method, READ_ROWS);
@@ -270,7 +270,7 @@ START_TEST(test_transport_bigtable__rows_of_a_scan_come_when_it_ends)
   send_made(0);
   fake_loop_run();
   ck_assert_uint_eq(asked.answers, 0);
-  fake_grpc_end_code(0, 0, "");
+  fake_module_end_code(0, 0, "");
   ck_assert_uint_eq(asked.answers, 0);
   fake_loop_run();
 
@@ -291,7 +291,7 @@ START_TEST(test_transport_bigtable__more_rows_than_asked_for_are_cut_off)
   made_row(&made, "b", "r", "d", 0, "");
   made_row(&made, "a", "r", "d", 0, "");
   send_made(0);
-  fake_grpc_end_code(0, 0, "");
+  fake_module_end_code(0, 0, "");
   fake_loop_run();
 
   expect_rows(&asked, "d/r:d@0= c/r:d@0= b/r:d@0=");
@@ -309,7 +309,7 @@ START_TEST(test_transport_bigtable__scan_of_nothing_asks_nobody)
   ck_assert_uint_eq(asked.answers, 0);
   fake_loop_run();
   expect_rows(&asked, "");
-  ck_assert_uint_eq(fake_grpc_count(), 0);
+  ck_assert_uint_eq(fake_module_count(), 0);
 }
 END_TEST
 
@@ -318,7 +318,7 @@ START_TEST(test_transport_bigtable__status_is_the_scans_failure)
   struct asked asked;
 
   scan(&asked);
-  fake_grpc_end_code(0, NOT_FOUND, "table r2 not found");
+  fake_module_end_code(0, NOT_FOUND, "table r2 not found");
   fake_loop_run();
 
   expect_failed(&asked, KEYROUTE_E_REMOTE, "server n1:7000: NOT_FOUND: table r2 not found");
@@ -336,7 +336,7 @@ START_TEST(test_transport_bigtable__nonsense_ends_the_call_at_once)
   made_row(&made, "a", "r", "d", 0, "");
   made_row(&made, "b", "r", "d", 0, "");
   send_made(0);
-  ck_assert(fake_grpc_call(0)->cancelled);
+  ck_assert(fake_module_call(0)->cancelled);
   answer_row(0, "c", "more of it");
   fake_loop_run();
 
@@ -354,7 +354,7 @@ START_TEST(test_transport_bigtable__answer_that_ends_within_a_row_is_nonsense)
   made_chunk(&made,
              &(struct made_chunk){.key = "a", .family = "r", .qualifier = "d", .value = "v"});
   send_made(0);
-  fake_grpc_end_code(0, 0, "");
+  fake_module_end_code(0, 0, "");
   fake_loop_run();
 
   expect_failed(&asked, KEYROUTE_E_PROTOCOL,
@@ -368,11 +368,11 @@ static void answer_too_much(size_t index)
   static char value[20001];
 
   memset(value, 'v', sizeof(value) - 1);
-  for (char key[] = "e"; !fake_grpc_call(index)->cancelled; key[0]--) {
+  for (char key[] = "e"; !fake_module_call(index)->cancelled; key[0]--) {
     made_row(&made, key, "f", "q", 0, value);
     send_made(index);
   }
-  fake_grpc_end_code(index, 1, "cancelled");
+  fake_module_end_code(index, 1, "cancelled");
 }
 
 START_TEST(test_transport_bigtable__scan_that_is_too_large_is_nonsense)
@@ -395,8 +395,8 @@ START_TEST(test_transport_bigtable__rows_of_each_region_are_a_read_of_its_table)
   struct asked asked;
 
   get(&asked, 2);
-  ck_assert_uint_eq(fake_grpc_count(), 2);
-  ck_assert_str_eq(fake_grpc_call(1)->params,
+  ck_assert_uint_eq(fake_module_count(), 2);
+  ck_assert_str_eq(fake_module_call(1)->params,
                    "table_name=projects%2Fp%2Finstances%2Fi%2Ftables%2Fr12");
   answer_row(1, "o", "4");
   fake_loop_run();
@@ -406,7 +406,7 @@ START_TEST(test_transport_bigtable__rows_of_each_region_are_a_read_of_its_table)
   size_t len = made.len;
 
   send_made(0);
-  fake_grpc_end_code(0, 0, "");
+  fake_module_end_code(0, 0, "");
   fake_loop_run();
 
   expect_rows(&asked, "a/f:q@5=1 b/f:q@5=2 o/f:q@5=4");
@@ -422,7 +422,7 @@ START_TEST(test_transport_bigtable__failure_of_one_region_is_its_rows)
   struct asked asked;
 
   get(&asked, 2);
-  fake_grpc_end_code(0, NOT_FOUND, "no r11");
+  fake_module_end_code(0, NOT_FOUND, "no r11");
   answer_row(1, "n", "3");
   fake_loop_run();
 
@@ -439,7 +439,7 @@ START_TEST(test_transport_bigtable__failure_of_the_only_region_is_the_requests)
   struct asked asked;
 
   get(&asked, 1);
-  fake_grpc_end_code(0, NOT_FOUND, "no r11");
+  fake_module_end_code(0, NOT_FOUND, "no r11");
   fake_loop_run();
 
   expect_failed(&asked, KEYROUTE_E_REMOTE, "server n1:7000: NOT_FOUND: no r11");
@@ -453,8 +453,8 @@ START_TEST(test_transport_bigtable__server_out_of_reach_is_the_requests_failure)
   struct asked asked;
 
   get(&asked, 2);
-  fake_grpc_end(0, &status);
-  fake_grpc_end(1, &status);
+  fake_module_end(0, &status);
+  fake_module_end(1, &status);
   fake_loop_run();
 
   expect_failed(&asked, KEYROUTE_E_UNREACHABLE, "server n1:7000: UNAVAILABLE: refused");
@@ -487,7 +487,7 @@ START_TEST(test_transport_bigtable__read_that_is_too_large_says_so)
     made_row(&made, i == 0 ? "a" : "n", "f", "q", 0, value);
     made_row(&made, i == 0 ? "b" : "o", "f", "q", 0, value);
     send_made(i);
-    fake_grpc_end_code(i, 0, "");
+    fake_module_end_code(i, 0, "");
   }
   fake_loop_run();
 
@@ -505,7 +505,7 @@ START_TEST(test_transport_bigtable__row_over_its_own_limit_fails_alone)
   made_row(&made, "a", "f", "q", 0, "a value of more than that");
   made_row(&made, "b", "f", "q", 0, "v");
   send_made(0);
-  fake_grpc_end_code(0, 0, "");
+  fake_module_end_code(0, 0, "");
   fake_loop_run();
 
   expect_rows(&asked, "b/f:q@0=v");
@@ -522,11 +522,11 @@ START_TEST(test_transport_bigtable__first_field_of_a_method_is_the_table)
   struct asked asked;
 
   call(&asked, "MutateRow", "map,,7.r11.");
-  ck_assert_str_eq(fake_grpc_call(0)->method, "/google.bigtable.v2.Bigtable/MutateRow");
-  ck_assert(kr_bytes_equal(fake_grpc_call(0)->message,
+  ck_assert_str_eq(fake_module_call(0)->method, "/google.bigtable.v2.Bigtable/MutateRow");
+  ck_assert(kr_bytes_equal(fake_module_call(0)->message,
                            keyroute_string("\x0a\x21" INSTANCE "/tables/r11\x12\x01x")));
-  fake_grpc_send(0, keyroute_string("done"));
-  fake_grpc_end_code(0, 0, "");
+  fake_module_send(0, keyroute_string("done"));
+  fake_module_end_code(0, 0, "");
   fake_loop_run();
 
   expect_rows(&asked, "done");
@@ -539,11 +539,11 @@ START_TEST(test_transport_bigtable__path_is_taken_as_it_is)
 
   call(&asked, "/google.bigtable.admin.v2.BigtableTableAdmin/CreateTable", "");
 
-  ck_assert_str_eq(fake_grpc_call(0)->method,
+  ck_assert_str_eq(fake_module_call(0)->method,
                    "/google.bigtable.admin.v2.BigtableTableAdmin/CreateTable");
-  ck_assert_str_eq(fake_grpc_call(0)->params, "");
-  ck_assert(
-      kr_bytes_equal(fake_grpc_call(0)->message, keyroute_string("\x0a\x16" INSTANCE "\x12\x01x")));
+  ck_assert_str_eq(fake_module_call(0)->params, "");
+  ck_assert(kr_bytes_equal(fake_module_call(0)->message,
+                           keyroute_string("\x0a\x16" INSTANCE "\x12\x01x")));
 }
 END_TEST
 
@@ -552,11 +552,11 @@ START_TEST(test_transport_bigtable__method_has_one_answer)
   struct asked none, two;
 
   call(&none, "MutateRow", "map,,7.r11.");
-  fake_grpc_end_code(0, 0, "");
+  fake_module_end_code(0, 0, "");
   call(&two, "MutateRow", "map,,7.r11.");
-  fake_grpc_send(1, keyroute_string("one"));
-  fake_grpc_send(1, keyroute_string("two"));
-  fake_grpc_end_code(1, 0, "");
+  fake_module_send(1, keyroute_string("one"));
+  fake_module_send(1, keyroute_string("two"));
+  fake_module_end_code(1, 0, "");
   fake_loop_run();
 
   expect_failed(&none, KEYROUTE_E_PROTOCOL, "server n1:7000: no message where one was to come");
@@ -569,8 +569,8 @@ START_TEST(test_transport_bigtable__empty_answer_is_an_answer)
   struct asked asked;
 
   call(&asked, "MutateRow", "map,,7.r11.");
-  fake_grpc_send(0, kr_bytes(NULL, 0));
-  fake_grpc_end_code(0, 0, "");
+  fake_module_send(0, kr_bytes(NULL, 0));
+  fake_module_end_code(0, 0, "");
   fake_loop_run();
 
   expect_rows(&asked, "");
@@ -586,7 +586,7 @@ START_TEST(test_transport_bigtable__late_answer_of_a_cancelled_request_finds_not
   get(&asked, 2);
   answer_row(0, "a", "1");
   ck_assert(transport->ops->cancel(transport, asked.request));
-  ck_assert(fake_grpc_call(1)->cancelled);
+  ck_assert(fake_module_call(1)->cancelled);
   answer_row(1, "n", "3");
   fake_loop_run();
 
@@ -649,7 +649,7 @@ START_TEST(test_transport_bigtable__answer_may_come_before_start_returns)
   struct asked asked;
 
   made_row(&made, "a", "f", "q", 5000, "1");
-  fake_grpc_hurry(kr_buf_view(&made), true);
+  fake_module_hurry(kr_buf_view(&made), true);
   scan(&asked);
   ck_assert_uint_eq(asked.answers, 0);
   fake_loop_run();
@@ -663,10 +663,10 @@ START_TEST(test_transport_bigtable__nonsense_that_comes_before_start_returns_end
   struct asked asked;
 
   made_row(&made, "", "f", "q", 5000, "1");
-  fake_grpc_hurry(kr_buf_view(&made), false);
+  fake_module_hurry(kr_buf_view(&made), false);
   scan(&asked);
-  ck_assert(fake_grpc_call(0)->cancelled);
-  fake_grpc_end_code(0, 1, "cancelled");
+  ck_assert(fake_module_call(0)->cancelled);
+  fake_module_end_code(0, 1, "cancelled");
   fake_loop_run();
 
   expect_failed(&asked, KEYROUTE_E_PROTOCOL,
@@ -678,13 +678,13 @@ START_TEST(test_transport_bigtable__call_that_cannot_start_takes_the_others_alon
 {
   struct asked asked;
 
-  fake_grpc_refuse_start(2);
+  fake_module_refuse_start(2);
   get(&asked, 2);
 
   ck_assert_ptr_null(asked.request);
-  ck_assert_uint_eq(fake_grpc_count(), 1);
-  ck_assert(fake_grpc_call(0)->cancelled);
-  fake_grpc_end_code(0, 1, "cancelled");
+  ck_assert_uint_eq(fake_module_count(), 1);
+  ck_assert(fake_module_call(0)->cancelled);
+  fake_module_end_code(0, 1, "cancelled");
   fake_loop_run();
   ck_assert_uint_eq(asked.answers, 0);
 }
@@ -704,12 +704,12 @@ START_TEST(test_transport_bigtable__server_that_takes_nothing_in_is_given_no_mor
                 "server n1:7000: more than 100 bytes wait to be sent "
                 "(keyroute.server.queue.max.bytes)");
   ck_assert(!second.failure.sent);
-  ck_assert_uint_eq(fake_grpc_count(), 1);
+  ck_assert_uint_eq(fake_module_count(), 1);
   answer_row(0, "a", "1");
   fake_loop_run();
   expect_rows(&first, "a/f:q@5=1");
   scan(&other);
-  ck_assert_uint_eq(fake_grpc_count(), 2);
+  ck_assert_uint_eq(fake_module_count(), 2);
 }
 END_TEST
 
@@ -717,7 +717,7 @@ END_TEST
 
 START_TEST(test_transport_bigtable__module_gets_the_settings)
 {
-  const struct kr_grpc_settings *seen = fake_grpc_settings();
+  const struct kr_grpc_settings *seen = fake_module_settings();
 
   ck_assert_uint_eq(seen->max_message_len, 1 << 16);
   ck_assert_int_eq(seen->connect_timeout_ms, 4000);
@@ -731,10 +731,10 @@ START_TEST(test_transport_bigtable__what_the_module_refuses_is_told)
   struct keyroute_detail detail = KEYROUTE_DETAIL_INIT;
   struct kr_transport *none;
 
-  fake_grpc_refuse_open(KEYROUTE_E_INVALID_ARGUMENT, "no certificate in it");
+  fake_module_refuse_open(KEYROUTE_E_INVALID_ARGUMENT, "no certificate in it");
 
   ck_assert_int_eq(kr_transport_bigtable_new(&none, mem, loop, INSTANCE, &settings, stats,
-                                             &fake_grpc_module, &detail),
+                                             &fake_module, &detail),
                    KEYROUTE_E_INVALID_ARGUMENT);
   ck_assert_str_eq(detail.message, "layout range: no certificate in it");
 }
@@ -744,7 +744,7 @@ END_TEST
 static bool ask_short(int what, long n)
 {
   struct asked asked;
-  size_t first = fake_grpc_count();
+  size_t first = fake_module_count();
 
   mem_fail(n);
   if (what == 0) {
@@ -754,12 +754,12 @@ static bool ask_short(int what, long n)
   } else {
     call(&asked, "MutateRow", "map,,7.r11.");
   }
-  for (size_t i = first; i < fake_grpc_count(); i++) {
+  for (size_t i = first; i < fake_module_count(); i++) {
     if (what < 2) {
       answer_row(i, i > first ? "n" : "a", "1");
     } else {
-      fake_grpc_send(i, keyroute_string("done"));
-      fake_grpc_end_code(i, 0, "");
+      fake_module_send(i, keyroute_string("done"));
+      fake_module_end_code(i, 0, "");
     }
   }
   fake_loop_run();
@@ -795,7 +795,7 @@ START_TEST(test_transport_bigtable__opening_fails_where_memory_is_short)
   for (long n = 1; opened == NULL; n++) {
     mem_fail(n);
     int error = kr_transport_bigtable_new(&opened, mem, loop, INSTANCE, &settings, stats,
-                                          &fake_grpc_module, NULL);
+                                          &fake_module, NULL);
 
     ck_assert_int_eq(error, mem_has_failed() ? KEYROUTE_E_NO_MEMORY : 0);
   }

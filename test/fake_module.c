@@ -1,7 +1,7 @@
 /*
  * A gRPC module without gRPC. The handle of a call is its number plus one.
  */
-#include "test/fake_grpc.h"
+#include "test/fake_module.h"
 
 #include "test/must.h"
 
@@ -11,7 +11,7 @@
 enum { CALLS_MAX = 20000 };
 
 struct call {
-  struct fake_grpc_call seen;
+  struct fake_module_call seen;
   void *message;
   struct kr_grpc_events events;
   void *arg;
@@ -31,55 +31,55 @@ static int start_countdown;
 static struct keyroute_bytes hurried;
 static bool hurries, hurry_ends;
 
-const struct kr_grpc_settings *fake_grpc_settings(void)
+const struct kr_grpc_settings *fake_module_settings(void)
 {
   return &settings_seen;
 }
 
-void fake_grpc_refuse_open(int error, const char *reason)
+void fake_module_refuse_open(int error, const char *reason)
 {
   open_error = error;
   open_reason = reason;
 }
 
-void fake_grpc_refuse_start(int n)
+void fake_module_refuse_start(int n)
 {
   start_countdown = n;
 }
 
-size_t fake_grpc_count(void)
+size_t fake_module_count(void)
 {
   return count;
 }
 
-const struct fake_grpc_call *fake_grpc_call(size_t index)
+const struct fake_module_call *fake_module_call(size_t index)
 {
   must_work(index < count);
   return &calls[index]->seen;
 }
 
-void fake_grpc_send(size_t index, struct keyroute_bytes message)
+void fake_module_send(size_t index, struct keyroute_bytes message)
 {
   must_work(index < count && !calls[index]->seen.over);
   calls[index]->events.message(calls[index]->arg, message);
 }
 
-void fake_grpc_end(size_t index, const struct kr_grpc_status *status)
+void fake_module_end(size_t index, const struct kr_grpc_status *status)
 {
   must_work(index < count && !calls[index]->seen.over);
   calls[index]->seen.over = true;
   calls[index]->events.done(calls[index]->arg, status);
 }
 
-void fake_grpc_end_code(size_t index, int code, const char *text)
+void fake_module_end_code(size_t index, int code, const char *text)
 {
   struct kr_grpc_status status = {
       .code = code, .message = keyroute_string(text), .pushback_ms = -1};
 
-  fake_grpc_end(index, &status);
+  fake_module_end(index, &status);
 }
 
-void fake_grpc_hurry(struct keyroute_bytes message, bool ends)
+void fake_module_hurry(struct keyroute_bytes message, bool ends)
 {
   hurries = true;
   hurried = message;
@@ -98,7 +98,7 @@ static int open_client(struct kr_grpc **out, const struct kr_grpc_settings *sett
   return 0;
 }
 
-static void note_metadata(struct fake_grpc_call *seen, const struct kr_grpc_metadata *metadata)
+static void note_metadata(struct fake_module_call *seen, const struct kr_grpc_metadata *metadata)
 {
   struct keyroute_bytes value = metadata->value;
 
@@ -134,10 +134,10 @@ static void hurry(size_t index)
 {
   hurries = false;
   if (hurried.len > 0) {
-    fake_grpc_send(index, hurried);
+    fake_module_send(index, hurried);
   }
   if (hurry_ends) {
-    fake_grpc_end_code(index, 0, "");
+    fake_module_end_code(index, 0, "");
   }
 }
 
@@ -176,7 +176,7 @@ static void close_client(struct kr_grpc *grpc)
   (void)grpc;
   for (size_t i = 0; i < count; i++) {
     if (!calls[i]->seen.over) {
-      fake_grpc_end_code(i, 1, "closed");
+      fake_module_end_code(i, 1, "closed");
     }
     free(calls[i]->message);
     free(calls[i]);
@@ -184,7 +184,7 @@ static void close_client(struct kr_grpc *grpc)
   count = 0;
 }
 
-const struct kr_grpc_module fake_grpc_module = {
+const struct kr_grpc_module fake_module = {
     .version = KR_GRPC_MODULE_VERSION,
     .open = open_client,
     .start = start,
