@@ -182,7 +182,7 @@ END_TEST
 
 START_TEST(test_range_lookup__misses_close_together_read_neighbours_too)
 {
-  char start[8], end[8];
+  char start[16], end[16];
 
   for (int i = 0; i < 40; i++) {
     snprintf(start, sizeof(start), i > 0 ? "k%02d" : "", i);
@@ -310,7 +310,7 @@ START_TEST(test_range_lookup__parts_without_end_are_not)
   struct ask ask;
 
   for (unsigned i = 0; i < 100; i++) {
-    char start[8], end[8];
+    char start[16], end[16];
     struct range part = {300 + i, 2, start, end, 6};
 
     snprintf(start, sizeof(start), i > 0 ? "\2n%02u" : "", i);
