@@ -6,14 +6,15 @@
  * that is not there does. What they all have is a Get of the row at a key or closest before it,
  * which 2.0 has no more. Only answers tell which a server has:
  *
- *     Scan    a row below the key, or that the region has more rows or not: it looks down
- *             no row, a row above the key, an exception that is final:      unclear, so
+ *     Scan    a row on the way, or whether the region has more rows:        it looks down
+ *             no row, a row out of the way, an exception that is final:     unclear, so
  *     Get     a row; or none, after an answer that can't be a scan's:       it doesn't look down
  *             an exception that is final:                                   it does
  *
  *  1. What was found out is kept with the connection (kr_rpc_marks): that is asked twice once at
  *     the most, and then once for each scan, either way. A server that is started anew has to be
- *     connected to anew. Servers since 1.1 are never asked twice: they say whether there is more.
+ *     connected to anew. Servers since 1.1, and 0.98.24, are never asked twice: they say whether
+ *     there is more.
  *  2. Where a server looks down the answer is the scan's, whatever it was. Else it is the Get's.
  *  3. A region made between scan and Get can make a server of 0.98 or 1.0 seem not to look down;
  *     then answers are right still, and only take more requests.
@@ -90,15 +91,22 @@ static bool is_unclear(const struct kr_hbase_look *look)
   return look->scan.reversed && known(look) != LOOKS_DOWN;
 }
 
-/* What a scan down that was answered says of the server. *above  so do rows above its key */
-static uint32_t judge(const struct kr_hbase_look *look, const struct kr_hbase_rows *rows,
-                      bool *above)
-{
-  int order =
-      rows->rows.count > 0 ? kr_meta_key_compare(rows->rows.rows[0].key, look->scan.start_row) : 0;
+/* How the answer to a scan down begins: not at all, within what was to be scanned, at the key itself,
+ * as a scan up may too, or where no scan down comes to. */
+enum beginning { NOWHERE, WITHIN, AT_THE_KEY, ASTRAY };
 
-  *above = order > 0 && !rows->tells_more;
-  return rows->tells_more || order < 0 ? LOOKS_DOWN : UNKNOWN;
+static enum beginning begins(const struct kr_rows *rows, const struct kr_scan *scan)
+{
+  if (rows->count == 0) {
+    return NOWHERE;
+  }
+  struct keyroute_bytes key = rows->rows[0].key;
+  int order = kr_meta_key_compare(key, scan->start_row);
+
+  if (order > 0 || kr_meta_key_compare(key, scan->stop_row) < 0) {
+    return ASTRAY;
+  }
+  return order == 0 ? AT_THE_KEY : WITHIN;
 }
 
 /* Is it an exception that the same request would meet again? One that the connection has ended with
@@ -229,16 +237,18 @@ static void ask_otherwise(struct kr_hbase_look *look)
 static bool take_unclear(struct kr_hbase_look *look, struct kr_hbase_rows *rows,
                          const struct kr_rpc_reply *reply)
 {
-  bool above;
-  uint32_t what = judge(look, rows, &above);
+  enum beginning beginning = begins(&rows->rows, &look->scan);
 
-  learn(look, what);
-  if (what == LOOKS_DOWN || (rows->rows.count > 0 && !above)) {
+  if (rows->tells_more || beginning == WITHIN) {
+    learn(look, LOOKS_DOWN);
     return end_found(look, rows);
   }
-  if (above) {
+  if (beginning == AT_THE_KEY) {
+    return end_found(look, rows);
+  }
+  if (beginning == ASTRAY) {
     kr_fail(&look->refusal, KEYROUTE_E_PROTOCOL,
-            "answer to Scan: rows above the key that it was to go down from");
+            "answer to Scan: a row that is not on the way down from the key asked for");
     kr_fail_name_server(&look->refusal, reply->server);
     look->refusal.sent = true;
   }

@@ -14,7 +14,7 @@ void kr_hbase_scan_write(struct kr_buf *out, const struct kr_scan *scan);
 /* Rows read from a reply; they point into the reply and into memory. */
 struct kr_hbase_rows {
   struct kr_rows rows;
-  bool tells_more; /* the server said whether its region has more rows, as they do since 1.1 */
+  bool tells_more; /* the server said whether its region has more rows, as they do since 0.98.24 */
   void *memory;
   void *response; /* the message */
 };

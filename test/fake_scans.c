@@ -246,9 +246,12 @@ static size_t spoilt_limit(const struct fake_fault *fault, size_t limit)
 }
 
 /* A server that does not know the word scans up; whether the stop row, which it has passed already,
- * stops it depends. */
+ * stops it depends. A key without a comma is before all rows, to those of 0.96. */
 static void turn_up(struct fake_scan *scan, enum fake_downward downward)
 {
+  if (scan->start.len > 0 && memchr(scan->start.data, ',', scan->start.len) == NULL) {
+    scan->start = (struct keyroute_bytes){NULL, 0};
+  }
   scan->reversed = false;
   scan->stop = (struct keyroute_bytes){NULL, 0};
   scan->limit = downward == FAKE_MEETS_STOP_ROW ? 0 : scan->limit;

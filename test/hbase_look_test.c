@@ -167,6 +167,15 @@ START_TEST(test_hbase_look__region_before_is_found)
 }
 END_TEST
 
+START_TEST(test_hbase_look__rows_of_another_table_are_no_scan_down_either)
+{
+  fake_server_set_downward(cluster.server, ways[_i]);
+
+  expect_region("t", "", KEYROUTE_BEFORE, "p");
+  expect_spent(1, 1);
+}
+END_TEST
+
 START_TEST(test_hbase_look__listing_is_whole)
 {
   struct keyroute_page *page;
@@ -326,6 +335,8 @@ static void add_old(TCase *cases)
   tcase_add_loop_test(cases, test_hbase_look__hole_is_told_with_its_bounds, 0, WAYS);
   tcase_add_loop_test(cases, test_hbase_look__table_that_is_not_there_is_not_found, 0, WAYS);
   tcase_add_loop_test(cases, test_hbase_look__region_before_is_found, 0, WAYS);
+  tcase_add_loop_test(cases, test_hbase_look__rows_of_another_table_are_no_scan_down_either, 0,
+                      WAYS);
   tcase_add_loop_test(cases, test_hbase_look__listing_is_whole, 0, WAYS);
   tcase_add_loop_test(cases, test_hbase_look__get_that_fails_is_tried_again_from_the_scan, 0, WAYS);
   tcase_add_loop_test(cases, test_hbase_look__one_deadline_holds_for_scan_and_get, 0, WAYS);

@@ -97,18 +97,42 @@ static ssize_t take_first(int from, char *bytes, size_t size, enum proxy_mode mo
   return (ssize_t)(4 + len);
 }
 
+/* Of a Scan as the library writes it: small = true, reversed = true, and the tag of caching. */
+static void turn_up(char *bytes, size_t len)
+{
+  static const char down[] = "\x70\x01\x78\x01\x88\x01";
+  char *at = memmem(bytes, len, down, sizeof(down) - 1);
+
+  while (at != NULL) {
+    at[3] = 0;
+    at = memmem(at, len - (size_t)(at - bytes), down, sizeof(down) - 1);
+  }
+}
+
+/* Of a ScanResponse without rows: more_results_in_region, its last field, becomes one that nobody
+ * knows. */
+static void forget_more(char *bytes, size_t len)
+{
+  if (len >= 2 && bytes[len - 2] == 0x40 && (bytes[len - 1] == 0 || bytes[len - 1] == 1)) {
+    bytes[len - 2] = 0x78;
+  }
+}
+
 /* sent  NULL = from the server */
 static bool relay(int from, int to, enum proxy_mode mode, int *sent)
 {
   char bytes[4096];
   ssize_t len;
 
-  if (sent != NULL && (*sent)++ == 0 && mode != PROXY_PASS) {
+  if (sent != NULL && (*sent)++ == 0 && mode != PROXY_PASS && mode != PROXY_UPWARD) {
     len = take_first(from, bytes, sizeof(bytes), mode);
   } else if (sent != NULL && *sent > 1 && mode == PROXY_FLAP) {
     return false;
   } else {
     len = recv(from, bytes, sizeof(bytes), MSG_DONTWAIT);
+  }
+  if (mode == PROXY_UPWARD && len > 0) {
+    (sent != NULL ? turn_up : forget_more)(bytes, (size_t)len);
   }
   return len > 0 && send(to, bytes, (size_t)len, MSG_NOSIGNAL) == len;
 }

@@ -9,7 +9,9 @@ enum proxy_mode {
   PROXY_STALL,  /* connections are taken and kept, no byte moves */
   PROXY_CLOSE,  /* connections are taken and closed at once */
   PROXY_FORGET, /* as PASS, but a ZooKeeper session that comes back is not known any more */
-  PROXY_FLAP    /* as PASS, but a connection ends when the client sends for the second time */
+  PROXY_FLAP,   /* as PASS, but a connection ends when the client sends for the second time */
+  PROXY_UPWARD  /* as PASS, but a scan down of HBase's catalog is one up, and an empty answer
+                   to it does not say whether there is more, as before 0.98 */
 };
 
 struct proxy *proxy_start(int target_port);

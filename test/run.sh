@@ -9,7 +9,7 @@
 #   bugs      bugs made on purpose in the library, one after another: the unit tests must see each
 #   address   the same under the address and undefined-behaviour sanitizers, and servers that die
 #   thread    the same under the thread sanitizer
-#   hbase     against real HBase 2.6.3, 2.4.18, 1.7.2, 0.98.24 and 0.94.27 (Java, jars from the package
+#   hbase     against real HBase 2.6.3, 2.4.18, 1.7.2, 0.98.24, 0.96.2 and 0.94.27 (Java, jars from the package
 #             registry)
 #   range     against real Bigtable nodes (Go, modules from the module proxy) and a real ZooKeeper
 #   valgrind  the command under valgrind, on a real HBase
@@ -189,7 +189,7 @@ part_hbase() {
   for version in 2.6.3 2.4.18; do
     hbase_tests "$version" all_regions last_hop oracle
   done
-  for version in 1.7.2 0.98.24-hadoop2 0.94.27; do
+  for version in 1.7.2 0.98.24-hadoop2 0.96.2-hadoop2 0.94.27; do
     hbase_tests "$version" generations
   done
   for program in build/test/integration/*_test; do

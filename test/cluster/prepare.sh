@@ -36,7 +36,7 @@ version=${1:-2.6.3}
 case $version in
   ''|*[!A-Za-z0-9.-]*|-*) fail "not a version: $version" 2 ;;
   0.94.*) folders="before2 hbase094" ;;
-  0.98.* | 1.*) folders="before2 hbase1" ;;
+  0.96.* | 0.98.* | 1.*) folders="before2 hbase1" ;;
   2.*) folders="hbase2" ;;
   *) fail "not a known generation of HBase: $version" 2 ;;
 esac
