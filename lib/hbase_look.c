@@ -91,8 +91,8 @@ static bool is_unclear(const struct kr_hbase_look *look)
   return look->scan.reversed && known(look) != LOOKS_DOWN;
 }
 
-/* How the answer to a scan down begins: not at all, within what was to be scanned, at the key itself,
- * as a scan up may too, or where no scan down comes to. */
+/* How the answer to a scan down begins: not at all, within what was to be scanned, at the key
+ * itself, as a scan up may too, or where no scan down comes to. */
 enum beginning { NOWHERE, WITHIN, AT_THE_KEY, ASTRAY };
 
 static enum beginning begins(const struct kr_rows *rows, const struct kr_scan *scan)
