@@ -2,7 +2,7 @@
  * What all requests to Bigtable nodes share: the module's client, opened with the settings of the
  * connection, and how much is under way to each server.
  *
- *  1. The module allocates from the connection's memory.
+ *  1. The module allocates from the connection's memory, and copies what it is given.
  *  2. A server that takes in less than it is asked must not fill the memory. gRPC does not say what
  *     it has sent; so what counts against keyroute.server.queue.max.bytes are the requests that
  *     have no answer yet, which is more, never less.
@@ -14,6 +14,7 @@
  */
 #include "lib/bigtable_client.h"
 
+#include "lib/bigtable_tls.h"
 #include "lib/bytes.h"
 #include "lib/hash.h"
 
@@ -51,7 +52,8 @@ static void release(void *user, void *old)
 
 /* ---- Opening and closing --------------------------------------------------------------------- */
 
-static int open_module(struct kr_bigtable_client *client, struct keyroute_detail *detail)
+static int open_module(struct kr_bigtable_client *client, const struct kr_bigtable_tls *tls,
+                       struct keyroute_detail *detail)
 {
   const struct kr_settings *from = client->settings;
   const char *reason = "";
@@ -60,11 +62,30 @@ static int open_module(struct kr_bigtable_client *client, struct keyroute_detail
       .max_message_len = from->max_frame_len,
       .connect_timeout_ms = from->connect_timeout_ms,
       .idle_ms = from->connection_idle_ms,
+      .keepalive_ms = from->grpc_keepalive_ms,
+      .tls = from->grpc_tls,
+      .tls_roots = tls->roots,
+      .tls_key = tls->key,
+      .tls_certificate = tls->certificate,
+      .tls_server_name = from->grpc_tls_server_name,
   };
   int error = client->module->open(&client->grpc, &settings, &reason);
 
   if (error == KEYROUTE_E_INVALID_ARGUMENT) {
     kr_detail_fail(detail, error, "layout range: %s", reason);
+  }
+  return error;
+}
+
+/* Errors: INVALID_ARGUMENT, NO_MEMORY. */
+static int open_with_files(struct kr_bigtable_client *client, struct keyroute_detail *detail)
+{
+  struct kr_bigtable_tls tls;
+  int error = kr_bigtable_tls_read(&tls, client->settings, detail);
+
+  if (error == 0) {
+    error = open_module(client, &tls, detail);
+    kr_bigtable_tls_clear(&tls, client->settings->mem);
   }
   return error;
 }
@@ -85,7 +106,7 @@ int kr_bigtable_client_new(struct kr_bigtable_client **out, struct kr_mem *mem,
   client->stats = stats;
   client->module = module;
   client->allocator = (struct keyroute_allocator){mem, allocate, reallocate, release};
-  int error = open_module(client, detail);
+  int error = open_with_files(client, detail);
 
   if (error != 0) {
     kr_free(mem, client);

@@ -146,6 +146,13 @@ static const char *check_authentication(const char *value)
   return strcasecmp(value, "simple") == 0 ? NULL : "Kerberos is not built yet";
 }
 
+static const char *check_switch(const char *value)
+{
+  return strcasecmp(value, "true") == 0 || strcasecmp(value, "false") == 0
+             ? NULL
+             : "it is neither true nor false";
+}
+
 static const char *check_tls(const char *value)
 {
   /* As Configuration.getBoolean: what is neither true nor false is the default. */
@@ -241,6 +248,43 @@ static const struct kr_property properties[KR_PROPERTY_COUNT] = {
          .accepts = "projects/PROJECT/instances/INSTANCE",
          .check = check_instance,
          .reason = "The Bigtable instance whose tables a range directory's nodes serve."},
+    [KR_PROPERTY_GRPC_TLS] =
+        {.name = "keyroute.grpc.tls",
+         .fallback = "false",
+         .accepts = "true or false",
+         .check = check_switch,
+         .reason = "Whether the nodes of a range directory are spoken to with TLS. The four that "
+                   "follow are refused at keyroute_open where they are not."},
+    [KR_PROPERTY_GRPC_TLS_ROOTS] = {.name = "keyroute.grpc.tls.roots",
+                                    .computed = "those of the system, as gRPC finds them",
+                                    .accepts = "the path of a file",
+                                    .check = check_any,
+                                    .reason =
+                                        "The certificates (PEM) of those who vouch for nodes."},
+    [KR_PROPERTY_GRPC_TLS_CERTIFICATE] =
+        {.name = "keyroute.grpc.tls.certificate",
+         .accepts = "the path of a file",
+         .check = check_any,
+         .reason = "The certificate (PEM) that nodes are shown; it takes keyroute.grpc.tls.key."},
+    [KR_PROPERTY_GRPC_TLS_KEY] = {.name = "keyroute.grpc.tls.key",
+                                  .accepts = "the path of a file",
+                                  .check = check_any,
+                                  .reason = "The private key (PEM) of that certificate."},
+    [KR_PROPERTY_GRPC_TLS_SERVER_NAME] = {.name = "keyroute.grpc.tls.server.name",
+                                          .computed = "the host that the directory names",
+                                          .accepts = "a name",
+                                          .check = check_any,
+                                          .reason =
+                                              "The name that the certificates of all nodes hold."},
+    [KR_PROPERTY_GRPC_KEEPALIVE] =
+        {.name = "keyroute.grpc.keepalive.ms",
+         .unit = "ms",
+         .min = 0,
+         .max = INT_MAX_MS,
+         .fallback = "300000",
+         .reason = "A node that owes an answer and has been silent for so long is asked whether it "
+                   "is there; 0 is never. Servers break the connection with whoever asks more "
+                   "often than they allow: once in five minutes, if they were told nothing else."},
     [KR_PROPERTY_REGISTRY] =
         {.name = "keyroute.registry",
          .fallback = "zookeeper",

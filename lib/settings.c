@@ -24,6 +24,7 @@
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #define MAX_DEADLINE_MS INT64_C(86400000)
@@ -205,6 +206,7 @@ static void fill_numbers(struct kr_settings *settings, const struct source *from
   settings->cache_max_bytes = (size_t)get_number(from, KR_PROPERTY_CACHE_MAX_BYTES);
   settings->cache_ttl_ms = get_number(from, KR_PROPERTY_CACHE_TTL);
   settings->cache_idle_ms = get_number(from, KR_PROPERTY_CACHE_IDLE);
+  settings->grpc_keepalive_ms = get_number(from, KR_PROPERTY_GRPC_KEEPALIVE);
   settings->cache_sweep_ms = get_number(from, KR_PROPERTY_CACHE_SWEEP);
 }
 
@@ -293,6 +295,29 @@ static bool fill_znodes(struct kr_settings *settings, const struct source *from)
                                                 : fill_hbase(settings, from);
 }
 
+/* A text that may be absent. False = out of memory. */
+static bool fill_text(char **out, const struct source *from, enum kr_property_id id)
+{
+  *out = copy_text(from, id);
+  return *out != NULL || !is_set(from, id);
+}
+
+/* How range nodes are spoken to. */
+static int fill_grpc(struct kr_settings *settings, const struct source *from)
+{
+  char text[KR_PROPERTY_VALUE_MAX] = "";
+
+  get_text(from, KR_PROPERTY_GRPC_TLS, text);
+  settings->grpc_tls = strcasecmp(text, "true") == 0;
+  if (fill_text(&settings->grpc_tls_roots, from, KR_PROPERTY_GRPC_TLS_ROOTS) &&
+      fill_text(&settings->grpc_tls_certificate, from, KR_PROPERTY_GRPC_TLS_CERTIFICATE) &&
+      fill_text(&settings->grpc_tls_key, from, KR_PROPERTY_GRPC_TLS_KEY) &&
+      fill_text(&settings->grpc_tls_server_name, from, KR_PROPERTY_GRPC_TLS_SERVER_NAME)) {
+    return 0;
+  }
+  return kr_detail_fail(from->detail, KEYROUTE_E_NO_MEMORY, "out of memory");
+}
+
 static int fill_texts(struct kr_settings *settings, const struct source *from)
 {
   settings->registry = copy_text(from, KR_PROPERTY_REGISTRY);
@@ -367,6 +392,9 @@ int kr_settings_read(struct kr_settings **out, struct kr_mem *mem,
   if (error == 0) {
     error = fill_static_root(settings, &from);
   }
+  if (error == 0) {
+    error = fill_grpc(settings, &from);
+  }
   if (error != 0) {
     kr_settings_free(settings);
     return error;
@@ -382,10 +410,21 @@ void kr_settings_free(struct kr_settings *settings)
     return;
   }
   struct kr_mem *mem = settings->mem;
-  char *texts[] = {settings->layout,      settings->registry,      settings->static_root,
-                   settings->zookeeper,   settings->chroot,        settings->parent,
-                   settings->meta_znode,  settings->root_znode,    settings->user,
-                   settings->range_znode, settings->range_instance};
+  char *texts[] = {settings->layout,
+                   settings->registry,
+                   settings->static_root,
+                   settings->zookeeper,
+                   settings->chroot,
+                   settings->parent,
+                   settings->meta_znode,
+                   settings->root_znode,
+                   settings->user,
+                   settings->range_znode,
+                   settings->range_instance,
+                   settings->grpc_tls_roots,
+                   settings->grpc_tls_certificate,
+                   settings->grpc_tls_key,
+                   settings->grpc_tls_server_name};
 
   for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
     kr_free(mem, texts[i]);

@@ -23,6 +23,13 @@ struct kr_settings {
   int64_t session_timeout_ms;
   int64_t session_idle_ms; /* end the ZooKeeper session after so long without a read; 0 = keep */
 
+  bool grpc_tls;              /* of range directories, as all that begin with grpc */
+  char *grpc_tls_roots;       /* paths of files; NULL = none */
+  char *grpc_tls_certificate; /* with a key */
+  char *grpc_tls_key;
+  char *grpc_tls_server_name; /* NULL = the host */
+  int64_t grpc_keepalive_ms;  /* 0 = never */
+
   char *user; /* effective user sent to servers */
   int64_t connect_timeout_ms;
   int64_t rpc_timeout_ms;     /* of one request */

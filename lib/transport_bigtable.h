@@ -13,7 +13,7 @@
  * of its request is the name of the region's table; of the empty region, that of the instance.
  * instance  "projects/p/instances/i"; borrowed until free
  * settings  borrowed until free: connect_timeout_ms, connection_idle_ms, max_frame_len,
- *           max_queue_len
+ *           max_queue_len, all of grpc_...
  * stats     borrowed until free; connects and rpcs are counted
  * module    the gRPC client, of kr_grpc_load
  * detail    NULL or filled in

@@ -48,6 +48,7 @@ static const struct keyroute_bytes rows[] = {{"a", 1}, {"b", 1}, {"n", 1}, {"o",
 static void open_client(void)
 {
   mem = failing_mem_new();
+  settings.mem = mem;
   kr_buf_init(&made, other_mem);
   ck_assert_int_eq(kr_transport_bigtable_new(&transport, mem, loop, INSTANCE, &settings, stats,
                                              &fake_module, NULL),
@@ -70,6 +71,7 @@ static void setup(void)
   stats = kr_stats_new(other_mem);
   settings.connect_timeout_ms = 4000;
   settings.connection_idle_ms = 60000;
+  settings.grpc_keepalive_ms = 30000;
   settings.max_frame_len = 1 << 16;
   settings.max_queue_len = 1 << 16;
   read_of = (struct kr_read){.max_versions = 1, .max_result_len = 1000};
@@ -722,6 +724,7 @@ START_TEST(test_transport_bigtable__module_gets_the_settings)
   ck_assert_uint_eq(seen->max_message_len, 1 << 16);
   ck_assert_int_eq(seen->connect_timeout_ms, 4000);
   ck_assert_int_eq(seen->idle_ms, 60000);
+  ck_assert_int_eq(seen->keepalive_ms, 30000);
   ck_assert(!seen->tls);
 }
 END_TEST
