@@ -206,11 +206,11 @@ part_range() {
   say_part "against real Bigtable nodes"
   build build --enable-werror
   test/nodes/prepare.sh >/dev/null || say "Bigtable nodes cannot be had"
-  export KEYROUTE=$top/build/keyroute
+  export KEYROUTE=$top/build/keyroute KEYROUTE_MODULE_DIR=$top/build/module
   for program in build/test/integration/range_*_test; do
     run "$(basename "$program")" build "$program"
   done
-  unset KEYROUTE
+  unset KEYROUTE KEYROUTE_MODULE_DIR
 }
 
 part_valgrind() {

@@ -326,6 +326,28 @@ void zookeeper_set(struct zookeeper *server, const char *path, const char *value
   log_out(handle, zoo_set(handle, path, value, (int)strlen(value), -1), path);
 }
 
+static void make_parents(zhandle_t *handle, const char *path)
+{
+  char parent[256];
+
+  for (const char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+    snprintf(parent, sizeof(parent), "%.*s", (int)(slash - path), path);
+    zoo_create(handle, parent, "", 0, &ZOO_OPEN_ACL_UNSAFE, 0, NULL, 0);
+  }
+}
+
+void zookeeper_put(struct zookeeper *server, const char *path, const void *data, size_t len)
+{
+  zhandle_t *handle = log_in(server);
+
+  make_parents(handle, path);
+  int rc = zoo_create(handle, path, data, (int)len, &ZOO_OPEN_ACL_UNSAFE, 0, NULL, 0);
+  if (rc == ZNODEEXISTS) {
+    rc = zoo_set(handle, path, data, (int)len, -1);
+  }
+  log_out(handle, rc, path);
+}
+
 void zookeeper_delete(struct zookeeper *server, const char *path)
 {
   zhandle_t *handle = log_in(server);

@@ -2,6 +2,7 @@
 #define KR_TEST_ZOOKEEPER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* One real ZooKeeper server on loopback, and a client to change what it holds. It dies with the
  * process that started it. Everything here aborts the test when it does not work. */
@@ -22,6 +23,8 @@ void zookeeper_resume(struct zookeeper *server);  /* SIGCONT */
 
 void zookeeper_create(struct zookeeper *server, const char *path, const char *value);
 void zookeeper_set(struct zookeeper *server, const char *path, const char *value);
+/* Make it hold these bytes, whether it is there or not; its parents are made, too. */
+void zookeeper_put(struct zookeeper *server, const char *path, const void *data, size_t len);
 void zookeeper_delete(struct zookeeper *server, const char *path);
 /* Nobody may read it from now on. */
 void zookeeper_lock(struct zookeeper *server, const char *path);
