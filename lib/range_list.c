@@ -1,5 +1,5 @@
 /*
- * Descriptors that outlive what they were read from.
+ * Descriptors that outlive what they were read from. Their hosts are texts, with a NUL behind.
  *
  * Threads: one at a time for each list.
  */
@@ -12,7 +12,7 @@ static size_t text_len(const struct kr_descriptor *range)
   size_t len = range->start_key.len + range->end_key.len;
 
   for (size_t i = 0; i < range->replica_count; i++) {
-    len += range->replicas[i].host.len;
+    len += range->replicas[i].host.len + 1;
   }
   return len;
 }
@@ -37,6 +37,7 @@ struct kr_descriptor *kr_range_copy(struct kr_mem *mem, const struct kr_descript
   for (size_t i = 0; i < count; i++) {
     replicas[i] = range->replicas[i];
     replicas[i].host = kr_bytes_put(&to, range->replicas[i].host);
+    *to++ = '\0';
   }
   return copy;
 }

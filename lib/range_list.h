@@ -10,7 +10,7 @@ struct kr_range_list {
   size_t count, room;
 };
 
-/* A copy of a descriptor; kr_free. NULL = out of memory. */
+/* A copy of a descriptor, a NUL behind each host; kr_free. NULL = out of memory. */
 struct kr_descriptor *kr_range_copy(struct kr_mem *mem, const struct kr_descriptor *range);
 
 /* Put a copy behind the others. False = out of memory. */

@@ -196,6 +196,10 @@ static enum kr_zk_result result_of(int rc)
     return KR_ZK_OK;
   case ZNONODE:
     return KR_ZK_NO_NODE;
+  case ZNODEEXISTS:
+    return KR_ZK_NODE_THERE;
+  case ZBADVERSION:
+    return KR_ZK_OTHER_VERSION;
   case ZNOAUTH:
   case ZAUTHFAILED:
   case ZSESSIONCLOSEDREQUIRESASLAUTH:
@@ -256,7 +260,9 @@ static void got_value(int rc, const char *value, int len, const struct Stat *sta
 {
   struct kr_zk_reply *reply = (struct kr_zk_reply *)(uintptr_t)arg;
 
-  (void)stat;
+  if (rc == ZOK && stat != NULL) {
+    reply->version = stat->version;
+  }
   if (rc == ZOK && value != NULL && len > 0) {
     keep(reply, value, (size_t)len);
   }
@@ -269,6 +275,12 @@ static void got_existence(int rc, const struct Stat *stat, const void *arg)
 
   (void)stat;
   post_reply(reply, rc);
+}
+
+static void got_path(int rc, const char *path, const void *arg)
+{
+  (void)path;
+  post_reply((struct kr_zk_reply *)(uintptr_t)arg, rc);
 }
 
 static void keep_names(struct kr_zk_reply *reply, const struct String_vector *names)
@@ -300,6 +312,24 @@ static void got_names(int rc, const struct String_vector *names, const void *arg
   post_reply(reply, rc);
 }
 
+bool kr_zk_reply_set_value(struct kr_zk_reply *reply, struct keyroute_bytes value)
+{
+  keep(reply, value.data, value.len);
+  return reply->result == KR_ZK_OK;
+}
+
+static int write_znode(zhandle_t *handle, struct kr_zk_reply *reply)
+{
+  int len = (int)reply->len;
+  int flags = reply->request == KR_ZK_LOCK ? ZOO_EPHEMERAL : 0;
+
+  if (reply->request == KR_ZK_SET) {
+    return zoo_aset(handle, reply->path, reply->data, len, reply->version, got_existence, reply);
+  }
+  return zoo_acreate(handle, reply->path, reply->data, len, &ZOO_OPEN_ACL_UNSAFE, flags, got_path,
+                     reply);
+}
+
 void kr_zk_session_send(struct kr_zk_session *session, struct kr_zk_reply *reply)
 {
   zhandle_t *handle = session->handle;
@@ -320,6 +350,14 @@ void kr_zk_session_send(struct kr_zk_session *session, struct kr_zk_reply *reply
     break;
   case KR_ZK_LIST:
     rc = zoo_aget_children(handle, path, 0, got_names, reply);
+    break;
+  case KR_ZK_FETCH:
+    rc = zoo_aget(handle, path, 0, got_value, reply);
+    break;
+  case KR_ZK_CREATE:
+  case KR_ZK_LOCK:
+  case KR_ZK_SET:
+    rc = write_znode(handle, reply);
     break;
   }
   if (rc != ZOK) {

@@ -11,10 +11,12 @@ struct kr_zk_handler;
 
 enum kr_zk_state { KR_ZK_CONNECTING, KR_ZK_CONNECTED, KR_ZK_EXPIRED, KR_ZK_AUTH_FAILED };
 
-/* How one request went, as far as a reader of znodes needs to know. */
+/* How one request went, as far as who reads or writes znodes needs to know. */
 enum kr_zk_result {
   KR_ZK_OK,
   KR_ZK_NO_NODE,
+  KR_ZK_NODE_THERE,    /* to a create: it is there already */
+  KR_ZK_OTHER_VERSION, /* to a set: it has been written meanwhile */
   KR_ZK_NOT_ALLOWED,
   KR_ZK_LOST, /* the connection or the session went away meanwhile: ask again */
   KR_ZK_SHORT_OF_MEMORY,
@@ -25,7 +27,11 @@ enum kr_zk_request {
   KR_ZK_GET,    /* value; with a watch on the znode if it is there */
   KR_ZK_AWAIT,  /* existence; with a watch on its creation */
   KR_ZK_EXISTS, /* existence */
-  KR_ZK_LIST    /* names of the children */
+  KR_ZK_LIST,   /* names of the children */
+  KR_ZK_FETCH,  /* value and version; no watch */
+  KR_ZK_CREATE, /* a znode with the value; everybody may do anything with it, as with the next */
+  KR_ZK_LOCK,   /* the same, and it goes with the session */
+  KR_ZK_SET     /* the value, if the znode has this version */
 };
 
 /* A request, and then its reply: malloc'ed, since ZooKeeper's threads fill it in and may outlive
@@ -43,8 +49,10 @@ struct kr_zk_reply {
   int role;
   enum kr_zk_result result;
   const char *text; /* static */
-  char *data;       /* the value, or names with a NUL behind each; the reply's own */
+  char *data;       /* the value, or names with a NUL behind each; the reply's own. Of a request
+                     * that writes: what is written */
   size_t len;
+  int32_t version; /* FETCH: the znode's; SET: which one it is to have, the asker's */
   char path[];
 };
 
@@ -87,6 +95,9 @@ void kr_zk_session_send(struct kr_zk_session *session, struct kr_zk_reply *reply
 struct kr_zk_reply *kr_zk_reply_new(const struct kr_zk_session *session, enum kr_zk_request request,
                                     const char *path);
 void kr_zk_reply_free(struct kr_zk_reply *reply);
+
+/* What a request is to write. False = out of memory. */
+bool kr_zk_reply_set_value(struct kr_zk_reply *reply, struct keyroute_bytes value);
 
 /* Whether the session watches the znode now, for its change or its creation. */
 bool kr_zk_reply_sets_watch(const struct kr_zk_reply *reply);
