@@ -1,9 +1,11 @@
-/* The public header alone, as a strict C11 program sees it. */
+/* The public headers alone, as a strict C11 program sees them. */
 #include "keyroute/keyroute.h"
+#include "keyroute/range.h"
 
 static struct keyroute_call call = KEYROUTE_CALL_INIT;
 static struct keyroute_fault_detail fault = KEYROUTE_FAULT_DETAIL_INIT;
 static struct keyroute_detail detail = KEYROUTE_DETAIL_INIT;
+static struct keyroute_range_change change = KEYROUTE_RANGE_CHANGE_INIT;
 
 int main(void)
 {
@@ -12,6 +14,7 @@ int main(void)
   struct keyroute_connection *conn = NULL;
   char text[8];
 
+  change.id = KEYROUTE_RANGE_ID_MAX;
   call.replica = KEYROUTE_REPLICA_ANY;
   call.flags = KEYROUTE_CACHE_ONLY;
   if (keyroute_open(&conn, NULL, &detail) != 0) {
