@@ -432,6 +432,11 @@ START_TEST(test_man__every_option_of_help_stands_in_keyroute_1)
   ck_assert_int_gt(check_help("get --help"), 15);
   ck_assert_int_gt(check_help("group --help"), 10);
   ck_assert_int_gt(check_help("regions --help"), 10);
+  ck_assert_int_gt(check_help("range init --help"), 14);
+  ck_assert_int_gt(check_help("range split --help"), 13);
+  ck_assert_int_gt(check_help("range merge --help"), 12);
+  ck_assert_int_gt(check_help("range move --help"), 12);
+  ck_assert_int_gt(check_help("range show --help"), 10);
 }
 END_TEST
 

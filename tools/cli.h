@@ -18,6 +18,7 @@ int cmd_locate(int argc, char **argv);
 int cmd_get(int argc, char **argv);
 int cmd_group(int argc, char **argv);
 int cmd_regions(int argc, char **argv);
+int cmd_range(int argc, char **argv);
 
 /* "keyroute: MESSAGE" on stderr, printf-like; one line. */
 void cli_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

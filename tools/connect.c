@@ -106,6 +106,12 @@ static int configure(const struct line *line, struct keyroute_options *options,
   if (error != 0) {
     return connect_fail(error, detail);
   }
+  if (line->command >= COMMAND_RANGE_INIT) {
+    error = keyroute_options_set_layout(options, "range");
+    if (error != 0) {
+      return connect_fail(error, detail);
+    }
+  }
   for (size_t i = 0; i < line->setting_count; i++) {
     const struct setting *setting = &line->settings[i];
 

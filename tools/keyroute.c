@@ -33,6 +33,7 @@ static const struct command commands[] = {
     {"get", cmd_get, "what these rows hold, read from their servers"},
     {"group", cmd_group, "how these rows are spread over servers"},
     {"regions", cmd_regions, "the regions of a table, and what is wrong with them"},
+    {"range", cmd_range, "make, change and show a range directory"},
 };
 
 static void print_help(void)

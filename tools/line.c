@@ -8,6 +8,8 @@
  */
 #include "tools/line.h"
 
+#include "keyroute/range.h"
+
 #include "tools/cli.h"
 
 #include <getopt.h>
@@ -184,6 +186,64 @@ static int read_plain(struct line *line, int key)
   }
 }
 
+/* "N", or "N,N" where two ranges come of it. */
+static int read_ids(struct line *line, const char *argument)
+{
+  bool two = line->command == COMMAND_RANGE_SPLIT;
+  char first[24] = "";
+  const char *comma = two ? strchr(argument, ',') : NULL;
+  size_t len = comma != NULL ? (size_t)(comma - argument) : strlen(argument);
+  long long ids[2] = {0, 0};
+
+  snprintf(first, sizeof(first), "%.*s", (int)(len < sizeof(first) ? len : sizeof(first) - 1),
+           argument);
+  if ((two && comma == NULL) || !cli_number(&ids[0], first, 2, KEYROUTE_RANGE_ID_MAX) ||
+      (two && !cli_number(&ids[1], comma + 1, 2, KEYROUTE_RANGE_ID_MAX))) {
+    return fail_usage(line,
+                      two ? "--id takes two numbers from 2 to 999999999999, not "
+                          : "--id takes a number from 2 to 999999999999, not ",
+                      argument);
+  }
+  line->ids[0] = (unsigned long long)ids[0];
+  line->ids[1] = (unsigned long long)ids[1];
+  return -1;
+}
+
+static int read_family(struct line *line, const char *argument)
+{
+  if (argument[0] == '\0') {
+    return fail_usage(line, "--family", " has no name");
+  }
+  line->families = cli_realloc(line->families, (line->family_count + 1) * sizeof(*line->families));
+  line->families[line->family_count++] = argument;
+  return -1;
+}
+
+/* Options of range commands. */
+static int read_range_option(struct line *line, int key, const char *argument)
+{
+  switch (key) {
+  case 'n':
+    line->nodes = argument;
+    return -1;
+  case OPTION_RIGHT_NODE:
+    line->right_nodes = argument;
+    return -1;
+  case OPTION_META1:
+    line->meta1 = argument;
+    return -1;
+  case OPTION_META2:
+    line->meta2 = argument;
+    return -1;
+  case OPTION_ID:
+    return read_ids(line, argument);
+  case OPTION_FAMILY:
+    return read_family(line, argument);
+  default:
+    return read_plain(line, key);
+  }
+}
+
 /* Options of reading and listing. */
 static int read_own_option(struct line *line, int key, const char *argument)
 {
@@ -208,7 +268,7 @@ static int read_own_option(struct line *line, int key, const char *argument)
     return read_number(line, &line->limit, argument, 1, LLONG_MAX,
                        "--limit takes a number from 1 on, not ");
   default:
-    return read_plain(line, key);
+    return read_range_option(line, key, argument);
   }
 }
 
@@ -268,8 +328,39 @@ static int check_options(const struct line *line)
   return -1;
 }
 
+/* The words of range commands. */
+static int check_range_words(const struct line *line)
+{
+  static const char *const tables[] = {"map", "meta2", "meta1"};
+  bool changes = line->command != COMMAND_RANGE_INIT && line->command != COMMAND_RANGE_SHOW;
+  bool known = line->table == NULL;
+
+  for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && !known; i++) {
+    known = strcmp(line->table, tables[i]) == 0;
+  }
+  if (line->command == COMMAND_RANGE_INIT && line->table != NULL) {
+    return fail_usage(line, "one word too many: ", line->table);
+  }
+  if (!known) {
+    return fail_usage(line, "TABLE is map, meta2 or meta1, not ", line->table);
+  }
+  if (changes && line->table == NULL) {
+    return fail_usage(line, "no TABLE", " is given");
+  }
+  if (changes && line->row_count == 0) {
+    return fail_usage(line, "no KEY", " is given");
+  }
+  if (line->row_count > (changes ? 1 : 0)) {
+    return fail_usage(line, "one word too many: ", line->rows[changes ? 1 : 0]);
+  }
+  return -1;
+}
+
 static int check_words(const struct line *line)
 {
+  if (line->command >= COMMAND_RANGE_INIT) {
+    return check_range_words(line);
+  }
   if (line->table == NULL) {
     return fail_usage(line, "no TABLE", " is given");
   }
@@ -361,6 +452,7 @@ void line_free(struct line *line)
   }
   free(line->settings);
   free(line->configs);
+  free(line->families);
   columns_free(&line->columns);
   free(line->start.data);
   free(line->end.data);

@@ -31,8 +31,12 @@ struct line {
   struct keyroute_read read;
   struct columns columns;
   const char *start_text, *end_text;
-  struct row start, end; /* what they say */
-  long long limit;       /* 0 = none */
+  struct row start, end;                           /* what they say */
+  long long limit;                                 /* 0 = none */
+  const char *nodes, *right_nodes, *meta1, *meta2; /* of range commands, as they are written */
+  unsigned long long ids[2];                       /* 0 = not given */
+  const char **families;
+  size_t family_count;
   int verbose;
   bool quiet;
 };

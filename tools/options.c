@@ -11,7 +11,10 @@
 #include <string.h>
 
 enum {
-  ALL = COMMAND_LOCATE | COMMAND_GET | COMMAND_GROUP | COMMAND_REGIONS,
+  CHANGES = COMMAND_RANGE_INIT | COMMAND_RANGE_SPLIT | COMMAND_RANGE_MERGE | COMMAND_RANGE_MOVE,
+  RANGES = CHANGES | COMMAND_RANGE_SHOW,
+  KEYED = COMMAND_RANGE_SPLIT | COMMAND_RANGE_MERGE | COMMAND_RANGE_MOVE | COMMAND_RANGE_SHOW,
+  ALL = COMMAND_LOCATE | COMMAND_GET | COMMAND_GROUP | COMMAND_REGIONS | RANGES,
   ROWS = COMMAND_LOCATE | COMMAND_GET | COMMAND_GROUP,
   READS = COMMAND_GET | COMMAND_GROUP
 };
@@ -31,6 +34,28 @@ static const struct option_row option_rows[] = {
     {'c', "config", "FILE", "an hbase-site.xml, instead of $HBASE_CONF_DIR/hbase-site.xml", ALL},
     {'D', NULL, "NAME=VALUE", "any property, see libkeyroute(3); beats the file", ALL},
     {'l', "layout", "auto|meta|root|range", "auto tells HBase's apart; range is none of them", ALL},
+    {'n', "node", "ID=HOST:PORT[,...]", "where all three are, the leaseholder first",
+     COMMAND_RANGE_INIT},
+    {'n', "node", "ID[=HOST:PORT][,...]", "where the left range is to be (default: stays)",
+     COMMAND_RANGE_SPLIT},
+    {'n', "node", "ID[=HOST:PORT][,...]", "where it is to be (default: where the left one is)",
+     COMMAND_RANGE_MERGE},
+    {'n', "node", "ID[=HOST:PORT][,...]", "where it is to be, the leaseholder first",
+     COMMAND_RANGE_MOVE},
+    {OPTION_RIGHT_NODE, "right-node", "ID[=HOST:PORT][,...]", "where the right range is to be",
+     COMMAND_RANGE_SPLIT},
+    {OPTION_META1, "meta1", "ID=HOST:PORT[,...]", "where meta1 is, if elsewhere",
+     COMMAND_RANGE_INIT},
+    {OPTION_META2, "meta2", "ID=HOST:PORT[,...]", "where meta2 is, if elsewhere",
+     COMMAND_RANGE_INIT},
+    {OPTION_ID, "id", "N", "the id of the range of map (default 2)", COMMAND_RANGE_INIT},
+    {OPTION_ID, "id", "N,N", "of map: the ids of the left and the right range",
+     COMMAND_RANGE_SPLIT},
+    {OPTION_ID, "id", "N", "of map: the id of the new range", COMMAND_RANGE_MERGE},
+    {OPTION_ID, "id", "N", "of map: a new id, which it needs to come back to a node",
+     COMMAND_RANGE_MOVE},
+    {OPTION_FAMILY, "family", "F", "make map's table, with this family; may be repeated",
+     COMMAND_RANGE_INIT},
     {'C', "columns", "F[:Q][,...]", "these columns, or families, only; may be repeated",
      COMMAND_GET},
     {OPTION_VERSIONS, "versions", "N", "the newest N versions of each column (default 1)",
@@ -42,6 +67,7 @@ static const struct option_row option_rows[] = {
     {OPTION_START, "start", "KEY", "begin with the region that holds KEY", COMMAND_REGIONS},
     {OPTION_END, "end", "KEY", "end before KEY", COMMAND_REGIONS},
     {OPTION_LIMIT, "limit", "N", "list N regions at most", COMMAND_REGIONS},
+    {OPTION_START, "start", "KEY", "only ranges that begin at KEY or above", COMMAND_RANGE_SHOW},
     {OPTION_BEFORE, "before", NULL, "locate the region before the row", COMMAND_LOCATE},
     {OPTION_AFTER, "after", NULL, "locate the region of the first key after the row",
      COMMAND_LOCATE},
@@ -63,6 +89,7 @@ static const struct option_row option_rows[] = {
     {OPTION_DEADLINE, "deadline", "MS", "for each batch of rows (default 30000)", COMMAND_GROUP},
     {OPTION_DEADLINE, "deadline", "MS", "for each page of regions (default 30000)",
      COMMAND_REGIONS},
+    {OPTION_DEADLINE, "deadline", "MS", "everything included (default 30000)", RANGES},
     {OPTION_JOBS, "jobs", "N", "look up N rows at once (default 1); they print in order",
      COMMAND_LOCATE},
     {OPTION_JOBS, "jobs", "N", "read N rows, or batches of a file, at once (default 1, 2)",
@@ -70,7 +97,9 @@ static const struct option_row option_rows[] = {
     {OPTION_JOBS, "jobs", "N", "group N batches at once (default 2)", COMMAND_GROUP},
     {OPTION_ROWS_FROM, "rows-from", "FILE", "one row a line, instead of ROW...; - is stdin", ROWS},
     {OPTION_HEX, "hex", NULL, "read and write rows and keys as plain hexadecimal",
-     ALL & ~COMMAND_GET},
+     ROWS & ~COMMAND_GET},
+    {OPTION_HEX, "hex", NULL, "read and write rows and keys as plain hexadecimal", COMMAND_REGIONS},
+    {OPTION_HEX, "hex", NULL, "read and write keys as plain hexadecimal", KEYED},
     {OPTION_HEX, "hex", NULL, "read and write rows, keys and values as hexadecimal", COMMAND_GET},
     {'o', "output", "table|json", "table for people (default), json for programs", ALL},
     {OPTION_TRACE, "trace", NULL, "add the steps that led to each answer, with times",
@@ -82,6 +111,7 @@ static const struct option_row option_rows[] = {
     {'v', "verbose", NULL, "the library's log on stderr; twice: all of it", ALL},
     {'q', "quiet", NULL, "no line on stderr for a row that failed, and no progress", ROWS},
     {'q', "quiet", NULL, "no line on stderr for what is wrong, and no progress", COMMAND_REGIONS},
+    {'q', "quiet", NULL, "no line on stderr for what is wrong", RANGES},
     {'h', "help", NULL, "print this help and exit", ALL},
     {'V', "version", NULL, "print the version and exit", ALL},
 };
@@ -114,6 +144,27 @@ static const struct {
      "\n"
      "Keys are written as HBase writes them: printable ASCII as it is, everything else, and\n"
      "the backslash itself, as \\xHH. -- ends the options.\n"},
+    {COMMAND_RANGE_INIT, "range init", "",
+     "Make a range directory: meta1, one range of meta2, and one of map, which holds all keys.\n"},
+    {COMMAND_RANGE_SPLIT, "range split", "TABLE KEY",
+     "Split the range of map or meta2 that holds KEY: the right one begins there.\n"
+     "\n"
+     "The tables of map's new ranges, \"r<id>\", stand and are filled beforehand. Those of meta2\n"
+     "are made. Keys of meta2 begin with \\x02. Keys are written as \\xHH where they do not "
+     "print.\n"},
+    {COMMAND_RANGE_MERGE, "range merge", "TABLE KEY",
+     "Merge the range of map or meta2 that holds KEY with the one behind it.\n"
+     "\n"
+     "The table of map's new range, \"r<id>\", stands and is filled beforehand. That of meta2 is\n"
+     "made. Keys of meta2 begin with \\x02. Keys are written as \\xHH where they do not print.\n"},
+    {COMMAND_RANGE_MOVE, "range move", "TABLE KEY",
+     "Move the range of map, meta2 or meta1 that holds KEY to other nodes.\n"
+     "\n"
+     "The table of map's range, \"r<id>\", stands there and is filled beforehand. Those of meta1\n"
+     "and meta2 are made. Keys are written as \\xHH where they do not print.\n"},
+    {COMMAND_RANGE_SHOW, "range show", "[TABLE]",
+     "List the ranges of meta1, meta2 and map, or of one of them, as their nodes have them now;\n"
+     "holes, overlaps, and a change that was interrupted, too.\n"},
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
@@ -167,7 +218,14 @@ void options_print_help(enum command command)
       print_option(&option_rows[i]);
     }
   }
-  if (command == COMMAND_REGIONS) {
+  if (command == COMMAND_RANGE_SHOW) {
+    puts("\nExit status: 0 all whole, 1 a hole, an overlap or an interrupted change, 2 wrong "
+         "usage,\n"
+         "3 nothing could be asked.");
+  } else if (((int)command & CHANGES) != 0) {
+    puts("\nExit status: 0 made, or there already, 1 refused, or not made whole, 2 wrong usage,\n"
+         "3 nothing could be asked.");
+  } else if (command == COMMAND_REGIONS) {
     puts("\nExit status: 0 all whole, 1 a hole, an overlap or a corrupt row, or the listing broke\n"
          "off, 2 wrong usage, 3 nothing could be asked.");
   } else {

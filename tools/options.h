@@ -9,6 +9,11 @@ enum command {
   COMMAND_GET = 2,
   COMMAND_GROUP = 4,
   COMMAND_REGIONS = 8,
+  COMMAND_RANGE_INIT = 16,
+  COMMAND_RANGE_SPLIT = 32,
+  COMMAND_RANGE_MERGE = 64,
+  COMMAND_RANGE_MOVE = 128,
+  COMMAND_RANGE_SHOW = 256,
 };
 
 /* Options without a letter. */
@@ -29,12 +34,17 @@ enum {
   OPTION_MAX_BYTES,
   OPTION_START,
   OPTION_END,
-  OPTION_LIMIT
+  OPTION_LIMIT,
+  OPTION_ID,
+  OPTION_RIGHT_NODE,
+  OPTION_META1,
+  OPTION_META2,
+  OPTION_FAMILY
 };
 
 enum { OPTIONS_MAX = 48 };
 
-/* The word of a command. */
+/* The word of a command, or its words: "range split". */
 const char *options_command(enum command command);
 
 /* Print a command's --help. */
