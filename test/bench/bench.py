@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """keyroute against its peers: run.sh makes all that is needed and calls this.
 
-    bench.py [--parts hit,path,growth] [--rounds N] [--ms N] [--quick] [--out FOLDER]
+    bench.py [--parts hit,path,growth] [--rounds N] [--ms N] [--quick] [--publish] [--out FOLDER]
 
-Prints tables; FOLDER/bench.json gets every figure of every round, FOLDER/hits.svg a plot.
+Prints tables; FOLDER/bench.json gets every figure of every round, FOLDER/hits.svg a plot. With
+--publish the documentation gets them too.
 """
 
 import argparse
@@ -17,11 +18,13 @@ import time
 import growth
 import hits
 import paths
+import publish
 import report
 
 SOURCE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(SOURCE))
 PARTS = ('hit', 'path', 'growth')
+LOAD_MAX = 0.5
 
 
 class Place:
@@ -54,6 +57,7 @@ def parse(arguments):
     parser.add_argument('--families', default='hex,user,tenant')
     parser.add_argument('--regions', default='100,10000,1000000')
     parser.add_argument('--quick', action='store_true', help='a trial: the figures mean nothing')
+    parser.add_argument('--publish', action='store_true', help='write them into the documentation')
     parser.add_argument('--build', default=os.path.join(TOP, 'build'))
     parser.add_argument('--out', default=os.path.join(TOP, 'build', 'bench'))
     options = parser.parse_args(arguments)
@@ -65,6 +69,8 @@ def parse(arguments):
     options.regions = [int(number) for number in options.regions.split(',')]
     if not set(options.parts) <= set(PARTS):
         parser.error('the parts are ' + ', '.join(PARTS))
+    if options.publish and set(options.parts) != set(PARTS):
+        parser.error('all parts are published together')
     return options
 
 
@@ -120,6 +126,8 @@ def main(arguments):
     options = parse(arguments)
     place = Place(options.build, options.out)
     began = time.time()
+    if os.getloadavg()[0] > LOAD_MAX:
+        print('bench: this machine is busy, and the figures will show it', file=sys.stderr)
     results = {'machine': machine(), 'versions': versions(), 'options': vars(options)}
     try:
         run(place, options, results)
@@ -128,9 +136,11 @@ def main(arguments):
         path = os.path.join(options.out, 'bench.json')
         with open(path, 'w', encoding='utf-8') as file:
             json.dump(results, file, indent=1)
+    plot = os.path.join(options.out, 'hits.svg')
     if 'grow' in results:
-        subprocess.run([sys.executable, os.path.join(SOURCE, 'plot.py'), path,
-                        os.path.join(options.out, 'hits.svg')], check=True)
+        subprocess.run([sys.executable, os.path.join(SOURCE, 'plot.py'), path, plot], check=True)
+    if options.publish:
+        publish.write(results, plot, TOP)
     say([f"{path}: every figure, after {results['minutes']:.1f} minutes"])
 
 

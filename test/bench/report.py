@@ -1,76 +1,120 @@
-"""Results as text, for people who read a terminal."""
+"""Results as text: for a terminal, and as tables of the documentation."""
 
-from hits import LABELS, OURS, THEIRS
+from hits import LABELS
+
+PATHS = {'miss': 'a miss over a warm connection',
+         'storm': 'a cold start: 64 threads, 1000 regions',
+         'list': 'a list of all of 5000 regions',
+         'process': 'from the shell to the first answer'}
+SIDES = {'ours': 'keyroute', 'java': "HBase's Java client", 'floor': 'a bare socket, same request'}
+# Figures of a path: name in the results, how it is written.
+FIGURES = [('p50_us', 'p50 {:.0f} us'), ('p99_us', 'p99 {:.0f} us'), ('cpu_us', 'CPU {:.1f} us'),
+           ('ms', '{:.1f} ms'), ('cpu_ms', 'CPU {:.1f} ms'), ('mib', '{:.0f} MiB'),
+           ('scans', '{:.0f} scans')]
+GROWTH = {'insert': 'put in', 'bytes': 'bytes', 'peek': 'peek', 'locate': 'locate by name',
+          'visit': 'look through', 'evict': 'take out'}
 
 
 def _ns(value):
     return f'{value:.0f}' if value >= 100 else f'{value:.1f}'
 
 
+def _markdown(head, rows):
+    """The first column says what the row is, the others are figures."""
+    yield '| ' + ' | '.join(head) + ' |'
+    yield '| --- |' + ' ---: |' * (len(head) - 1)
+    for row in rows:
+        yield '| ' + ' | '.join(row) + ' |'
+
+
+# ---- Hits
+
+def _race_name(result):
+    threads = '1 thread' if result['threads'] == 1 else f"{result['threads']} threads"
+    updates = f", an update every {result['updates']} lookups" if result['updates'] else ''
+    pages = ', pages of 2 MiB' if result['pages'] == '2M' else ''
+    return (f"{result['regions']} regions, {result['family']} keys, {result['rows']}, "
+            f'{threads}{updates}{pages}')
+
+
 def hit_lines(result):
     """A race: a line for each contender, with the ratio to ours."""
     counted = sum(not each['void'] for each in result['rounds'])
-    threads = '1 thread' if result['threads'] == 1 else f"{result['threads']} threads"
-    writes = f", an update every {result['updates']} lookups" if result['updates'] else ''
-    yield (f"{result['regions']} regions, {result['family']} keys, {result['rows']}, "
-           f"{threads}{writes}, pages of {result['pages']}: "
-           f"{counted} rounds of {len(result['rounds'])} count")
+    yield f"{_race_name(result)}: {counted} of {len(result['rounds'])} rounds count"
     for name, (ns, ratio, least, most) in result['medians'].items():
         yield f'  {LABELS[name]:34} {_ns(ns):>6} ns  x{ratio:5.2f} ({least:.2f} to {most:.2f})'
 
 
-def growth_lines(found):
-    yield ('tables  regions     insert ns  bytes  peek ns  locate ns  visit ns  evict ns'
-           '   (a region, or a lookup)')
-    for each in found:
-        of = each['medians']
-        yield (f"{each['tables']:6}  {each['regions']:7}  {of['insert']:12.0f}  {of['bytes']:5.0f}"
-               f"  {of['peek']:7.0f}  {of['locate']:9.0f}  {of['visit']:8.0f}  {of['evict']:8.0f}")
+def _cell(found, extremes):
+    if found is None:
+        return '-'
+    ns, ratio, least, most = found
+    spread = f': {least:.1f} to {most:.1f}' if extremes else ''
+    return f'{_ns(ns)} ({ratio:.1f}{spread})'
 
 
-def memory_lines(results):
+def markdown_table(results, extremes=False):
+    yield from _markdown(
+        ['race', *LABELS.values()],
+        ([_race_name(result), *(_cell(result['medians'].get(name), extremes) for name in LABELS)]
+         for result in results))
+
+
+# ---- Growth
+
+def memory_rows(results):
     """Of races with so many regions that what else a process holds does not count."""
-    yield 'a region takes (ours: what the cache says; Java: heap in use; C++: resident memory)'
     for result in results:
         if result['regions'] >= 100000:
             for name, of in result['memory'].items():
-                label = LABELS.get(name, 'keyroute')
-                yield (f"  {result['regions']:7} regions  {label:34} {of['bytes']:5.0f} bytes "
-                       f"{of['fill_ns']:7.0f} ns")
+                yield [LABELS.get(name, 'keyroute'), str(result['regions']),
+                       f"{of['bytes']:.0f}", f"{of['fill_ns']:.0f}"]
 
 
-PATHS = {'miss': 'a miss over a warm connection, us: p50, p99, CPU',
-         'storm': 'cold start of 64 threads on 1000 regions, ms: wall, CPU',
-         'list': 'list of all regions, ms: wall, CPU',
-         'process': 'from the shell to the first answer, ms: wall, CPU; MiB'}
-SIDES = {'ours': 'keyroute', 'java': "HBase's Java client", 'floor': 'bare socket, same request'}
+def memory_lines(results):
+    yield 'a region takes (ours: what the cache says; Java: heap in use; C++: resident memory)'
+    for label, regions, size, fill in memory_rows(results):
+        yield f'  {label:34} {regions:>7} regions  {size:>5} bytes  {fill:>7} ns to put in'
+
+
+def markdown_memory(results):
+    yield 'Ours as the cache says, Java by the heap in use, C++ by resident memory. In Java keys count'
+    yield 'only where a class copies them: else they are those that the benchmark has read.'
+    yield ''
+    yield from _markdown(['cache', 'regions', 'bytes a region', 'ns to put one in'],
+                         memory_rows(results))
+
+
+def _growth_rows(found):
+    for each in found:
+        yield [f"{each['tables']} x {each['regions']}",
+               *(f"{each['medians'][name]:.0f}" for name in GROWTH)]
+
+
+def growth_lines(found):
+    yield f"{'tables x regions':18}" + ''.join(f'{name:>16}' for name in GROWTH.values())
+    for first, *rest in _growth_rows(found):
+        yield f'{first:18}' + ''.join(f'{figure:>16}' for figure in rest)
+
+
+def markdown_growth(found):
+    yield from _markdown(['tables x regions', *GROWTH.values()], _growth_rows(found))
+
+
+# ---- Paths
+
+def _path_rows(found):
+    for what, title in PATHS.items():
+        for side, of in found[what]['medians'].items():
+            figures = ', '.join(text.format(of[key]) for key, text in FIGURES if key in of)
+            ratio, least, most = of['p50_us_ratio' if 'p50_us' in of else 'ms_ratio']
+            yield [title, SIDES[side], figures, f'{ratio:.2f} ({least:.2f} to {most:.2f})']
 
 
 def path_lines(found):
-    """What each side took, and the ratio to ours of what comes first."""
-    for what, title in PATHS.items():
-        yield title
-        for side, of in found[what]['medians'].items():
-            figures = '  '.join(f'{of[key]:9.1f}' for key in
-                                ('p50_us', 'p99_us', 'cpu_us', 'ms', 'cpu_ms', 'mib') if key in of)
-            ratio, least, most = of['p50_us_ratio' if 'p50_us' in of else 'ms_ratio']
-            scans = f"  {of['scans']:.0f} scans" if 'scans' in of else ''
-            yield f'  {SIDES[side]:26}{figures}  x{ratio:6.2f} ({least:.2f} to {most:.2f}){scans}'
+    for title, side, figures, ratio in _path_rows(found):
+        yield f'{title:40} {side:28} x{ratio:24} {figures}'
 
 
-def markdown_table(results):
-    """For the README: each race is a row, the ratios to keyroute_peek in brackets."""
-    names = [name for name in (*OURS, *THEIRS)
-             if any(name in result['medians'] for result in results)]
-    yield '| regions | keys, rows | threads | ' + ' | '.join(LABELS[name] for name in names) + ' |'
-    yield '| ---: ' * 3 + '| ---: ' * len(names) + '|'
-    for result in results:
-        cells = [_cell(result['medians'].get(name)) for name in names]
-        writes = ', 0.1 % updates' if result['updates'] else ''
-        huge = ', 2 MiB pages' if result['pages'] == '2M' else ''
-        yield (f"| {result['regions']} | {result['family']}, {result['rows']} | "
-               f"{result['threads']}{writes}{huge} | " + ' | '.join(cells) + ' |')
-
-
-def _cell(found):
-    return '-' if found is None else f'{_ns(found[0])} ({found[1]:.1f})'
+def markdown_paths(found):
+    yield from _markdown(['what', 'who', 'medians', 'ratio'], _path_rows(found))

@@ -2,10 +2,11 @@
 # keyroute against its peers, by one command: hits in everybody's cache, what grows with the cache,
 # and whole paths on a real HBase. Twenty minutes at most, on a machine that does nothing else.
 #
-#   test/bench/run.sh [--parts hit,path,growth] [--rounds N] [--quick] [--out FOLDER]
+#   test/bench/run.sh [--parts hit,path,growth] [--rounds N] [--quick] [--publish] [--out FOLDER]
 #
 # Tables go to stdout; bench.json, with every figure of every round, and hits.svg to FOLDER
-# (build/bench). README.md beside this file says what is measured, and how.
+# (build/bench). With --publish README.md and doc/benchmark get them too. README.md beside this file
+# says what is measured, and how.
 set -euo pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$top"

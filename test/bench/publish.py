@@ -1,0 +1,84 @@
+"""Writes what was measured into the documentation: bench.py --publish.
+
+README.md gets the section between the two marks, doc/benchmark/ all races and the plot.
+"""
+
+import os
+import shutil
+
+import report
+
+BEGIN = '<!-- Written by test/bench/run.sh --publish: from here -->\n'
+END = '<!-- to here. -->\n'
+
+# What the README shows: family, regions, pages, rows, threads, lookups an update.
+SHOWN = [('hex', 100, '4K', 'uniform', 1, 0), ('hex', 10000, '4K', 'uniform', 1, 0),
+         ('hex', 1000000, '4K', 'uniform', 1, 0), ('hex', 1000000, '2M', 'uniform', 1, 0),
+         ('user', 10000, '4K', 'uniform', 1, 0), ('tenant', 10000, '4K', 'uniform', 1, 0),
+         ('hex', 10000, '4K', 'zipf', 2, 0), ('hex', 10000, '4K', 'zipf', 2, 1000),
+         ('hex', 1000000, '4K', 'zipf', 2, 1000)]
+
+
+def _is_shown(result):
+    return tuple(result[key] for key in
+                 ('family', 'regions', 'pages', 'rows', 'threads', 'updates')) in SHOWN
+
+
+def _where(results):
+    """Where and when, as one sentence."""
+    machine, versions = results['machine'], results['versions']
+    return (f"Measured on a virtual machine, {machine['processors']} cores of an "
+            f"{machine['processor']}, {machine['memory_kib'] / 2 ** 20:.0f} GiB, Linux "
+            f"{machine['kernel']}, {versions['gcc']}, {versions['java']}, of keyroute "
+            f"{versions['keyroute']}, in {results['minutes']:.0f} minutes on "
+            f"{machine['time'][:10]}; the load was {machine['load'][0]:.1f} before.")
+
+
+def readme_section(results):
+    """The lines between the marks."""
+    yield 'Hits: ns a lookup, all threads together, and in brackets how many times that of'
+    yield '`keyroute_peek`; medians of the rounds. doc/benchmark/races.md has them all.'
+    yield ''
+    yield '![ns a lookup over the number of regions](doc/benchmark/hits.svg)'
+    yield ''
+    yield from report.markdown_table([each for each in results['hit'] if _is_shown(each)])
+    yield ''
+    yield 'Whole paths on a real HBase 2.6.3 of three servers; ratios to ours, with their extremes:'
+    yield ''
+    yield from report.markdown_paths(results['path'])
+    yield ''
+    yield 'What grows with the cache, ns and bytes a region or a lookup:'
+    yield ''
+    yield from report.markdown_growth(results['growth'])
+    yield ''
+    yield _where(results)
+
+
+def full_report(results):
+    yield '# All races'
+    yield ''
+    yield 'Written by `test/bench/run.sh --publish`; test/bench/README.md says how it is done.'
+    yield _where(results)
+    yield ''
+    yield '## Hits'
+    yield ''
+    yield 'ns a lookup, and how many times that of `keyroute_peek`: median, least, most.'
+    yield ''
+    yield from report.markdown_table(results['hit'] + results['grow'], extremes=True)
+    yield ''
+    yield '## Memory, and time to put a region in'
+    yield ''
+    yield from report.markdown_memory(results['grow'])
+
+
+def write(results, plot, top):
+    readme = os.path.join(top, 'README.md')
+    with open(readme, encoding='utf-8') as file:
+        before, rest = file.read().split(BEGIN)
+    section = '\n'.join(readme_section(results)) + '\n'
+    with open(readme, 'w', encoding='utf-8') as file:
+        file.write(before + BEGIN + section + END + rest.split(END)[1])
+    folder = os.path.join(top, 'doc', 'benchmark')
+    with open(os.path.join(folder, 'races.md'), 'w', encoding='utf-8') as file:
+        file.write('\n'.join(full_report(results)) + '\n')
+    shutil.copy(plot, folder)
