@@ -22,6 +22,20 @@ g++ -std=c++11 -pedantic-errors -Wall -Wextra -Werror -o "$root/cxx" "$top/test/
 "$root/c11"
 "$root/cxx"
 "$root/usr/local/bin/keyroute" --version
+module=$root/usr/local/lib/keyroute/keyroute-grpc.so
+if grep -q '^GRPC_LIBS = -' "$build/Makefile"; then
+  [ "$(nm -D --defined-only "$module" | awk '{ print $3 }')" = keyroute_grpc_module ]
+else
+  [ ! -e "$module" ]
+fi
+locate_range() { # MODULE-DIR EXPECTED-STATUS: nobody is there to ask
+  local status=0
+  KEYROUTE_MODULE_DIR=$1 "$root/usr/local/bin/keyroute" locate -l range -D keyroute.registry=static \
+    -D keyroute.registry.static.root=127.0.0.1:1 --deadline 1000 map k >"$root/range" 2>&1 || status=$?
+  [ "$status" -eq "$2" ] || { cat "$root/range"; echo "status $status, not $2"; exit 1; }
+}
+[ ! -e "$module" ] || locate_range "${module%/*}" 3
+locate_range "$root" 2
 [ -f "$root/usr/local/share/man/man1/keyroute.1" ]
 [ -f "$root/usr/local/share/man/man3/libkeyroute.3" ]
 [ -f "$root/usr/local/share/man/man7/keyroute_range.7" ]
