@@ -6,6 +6,7 @@
 #include "test/fake_grpc_server.h"
 #include "test/fake_server.h"
 #include "test/grpc_harness.h"
+#include "test/proxy.h"
 #include "test/run_suite.h"
 
 #include <check.h>
@@ -250,15 +251,22 @@ START_TEST(test_grpc_channel__silent_connection_is_noticed_while_a_call_is_out)
 {
   struct kr_grpc_settings settings = grpc_settings();
   struct grpc_result result = GRPC_RESULT_INIT;
-  int port;
-  struct fake_black_hole *hole = fake_black_hole_open(&port);
+  struct proxy *proxy = proxy_start(fake_grpc_server_port(server));
+  struct kr_grpc_request asked = grpc_request(proxy_port(proxy), "");
   settings.keepalive_ms = 1000;
+  settings.connect_timeout_ms = 500; /* for the answer to a ping, too */
   module->close(client);
   client = grpc_open(&settings);
+  fake_grpc_server_handle(server, GRPC_METHOD, say_nothing, NULL);
+  grpc_start(client, &asked, &result);
+  ck_assert(fake_grpc_server_wait_seen(server, 1, GRPC_LONG_MS));
 
-  ck_assert_int_eq(ask_at("127.0.0.1", fake_grpc_server_port(server), GRPC_LONG_MS, &result), 0);
+  proxy_set(proxy, PROXY_STALL);
+  grpc_await_done(&result);
 
-  fake_black_hole_close(hole);
+  ck_assert_msg(result.status.code == 14, "%d %s", result.status.code, result.text);
+  ck_assert(!result.status.connecting);
+  proxy_stop(proxy);
 }
 END_TEST
 
