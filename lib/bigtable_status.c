@@ -149,7 +149,8 @@ static int64_t read_wait_ms(struct kr_mem *mem, struct keyroute_bytes message)
   }
   if (info->retry_delay != NULL && info->retry_delay->seconds >= 0 &&
       info->retry_delay->seconds <= MAX_WAIT_MS / 1000 && info->retry_delay->nanos >= 0) {
-    wait_ms = info->retry_delay->seconds * 1000 + (info->retry_delay->nanos + 999999) / 1000000;
+    wait_ms =
+        info->retry_delay->seconds * 1000 + ((int64_t)info->retry_delay->nanos + 999999) / 1000000;
   }
   kr__bigtable__retry_info__free_unpacked(info, &allocator);
   return wait_ms <= MAX_WAIT_MS ? wait_ms : 0;

@@ -257,7 +257,7 @@ END_TEST
 enum { MANY = 60 };
 
 static struct keyroute_key keys[MANY];
-static char key_texts[MANY][8];
+static char key_texts[MANY][16];
 
 /* Rows of both ranges in turn, each with a value of so many bytes. */
 static void put_many(size_t value_len)
