@@ -1,5 +1,10 @@
-/* One test for each file of test/scenarios; with arguments, for the files named. */
+/* One test for each file of test/scenarios; with arguments, for the files named. Those whose names
+ * end with _in_a_directory take gRPC. */
 #include "test/scenario.h"
+#ifdef WITH_DIRECTORY
+#include "test/run_suite.h"
+#include "test/scenario_directory.h"
+#endif
 
 #include <check.h>
 #include <glob.h>
@@ -44,9 +49,23 @@ static char *case_name(const char *path)
   return name;
 }
 
+/* Can this program play it? */
+static bool is_playable(const char *name)
+{
+#ifdef WITH_DIRECTORY
+  (void)name;
+  return true;
+#else
+  return strstr(name, "_in_a_directory") == NULL;
+#endif
+}
+
 static void add_file(Suite *suite, int number)
 {
   names[number] = case_name(paths[number]);
+  if (!is_playable(names[number])) {
+    return;
+  }
   TCase *one = tcase_create(names[number]);
 
   tcase_set_timeout(one, TIMEOUT_S);
@@ -61,6 +80,10 @@ int main(int argc, char **argv)
   glob_t found = {0};
   int count = argc - 1;
 
+#ifdef WITH_DIRECTORY
+  scenario_world_extend(&scenario_directory);
+  use_built_modules();
+#endif
   paths = argv + 1;
   if (count == 0) {
     if (find_files(&found) != 0) {

@@ -20,6 +20,7 @@
 enum { PLACES_MAX = 16, REPLICAS_MAX = 8 };
 
 struct scenario_world {
+  void *more; /* the other kind's state; NULL = none */
   struct scenario_place places[PLACES_MAX];
   size_t count;
   scenario_root_cb root_moved;
@@ -28,6 +29,13 @@ struct scenario_world {
   bool root_set;
 };
 
+static const struct scenario_kind *other_kind;
+
+void scenario_world_extend(const struct scenario_kind *kind)
+{
+  other_kind = kind;
+}
+
 struct scenario_world *scenario_world_new(scenario_root_cb root_moved, void *arg)
 {
   struct scenario_world *world = calloc(1, sizeof(*world));
@@ -35,6 +43,7 @@ struct scenario_world *scenario_world_new(scenario_root_cb root_moved, void *arg
   if (world == NULL) {
     abort();
   }
+  world->more = other_kind != NULL ? other_kind->start() : NULL;
   world->root_moved = root_moved;
   world->arg = arg;
   return world;
@@ -47,6 +56,9 @@ void scenario_world_free(struct scenario_world *world)
     if (world->places[i].hole != NULL) {
       fake_black_hole_close(world->places[i].hole);
     }
+  }
+  if (world->more != NULL) {
+    other_kind->stop(world->more);
   }
   free(world);
 }
@@ -97,6 +109,14 @@ static struct scenario_place *add_place(struct scenario_world *world, struct sce
   return place;
 }
 
+void scenario_world_add(struct scenario_world *world, struct scenario_line *line, int port)
+{
+  struct scenario_place *place = add_place(world, line);
+
+  place->port = port;
+  place->start_code = 0;
+}
+
 static void play_server(struct scenario_world *world, struct scenario_line *line)
 {
   struct scenario_place *place = add_place(world, line);
@@ -139,8 +159,12 @@ static void play_black_hole(struct scenario_world *world, struct scenario_line *
 
 static void print_root(struct scenario_world *world, const struct scenario_place *place)
 {
-  snprintf(world->root, sizeof(world->root), "%s:%d:%" PRId64, place->host, place->port,
-           place->start_code);
+  char code[24] = "";
+
+  if (place->start_code != 0) {
+    snprintf(code, sizeof(code), ":%" PRId64, place->start_code);
+  }
+  snprintf(world->root, sizeof(world->root), "%s:%d%s", place->host, place->port, code);
   world->root_set = true;
 }
 
@@ -647,6 +671,10 @@ bool scenario_world_play(struct scenario_world *world, struct scenario_line *lin
       scenario_line_done(line);
       return true;
     }
+  }
+  if (world->more != NULL && other_kind->play(world->more, world, line)) {
+    scenario_line_done(line);
+    return true;
   }
   return false;
 }

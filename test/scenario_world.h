@@ -22,6 +22,20 @@ struct scenario_place {
  * itself. */
 typedef void (*scenario_root_cb)(void *arg, const char *root, bool tell);
 
+/* A kind of servers that the world itself knows nothing of, with statements of their own: made and
+ * freed with the world. play  false = it is none of them. */
+struct scenario_kind {
+  void *(*start)(void);
+  void (*stop)(void *state);
+  bool (*play)(void *state, struct scenario_world *world, struct scenario_line *line);
+};
+
+/* Have worlds know it, from now on. */
+void scenario_world_extend(const struct scenario_kind *kind);
+
+/* A place on loopback without a start code, named by the line's second word. */
+void scenario_world_add(struct scenario_world *world, struct scenario_line *line, int port);
+
 struct scenario_world *scenario_world_new(scenario_root_cb root_moved, void *arg);
 void scenario_world_free(struct scenario_world *world);
 
