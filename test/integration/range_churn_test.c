@@ -3,7 +3,8 @@
  * an old location meets a whole table or none. Published behind keyroute's back, by Bigtable's Go
  * client.
  */
-#include "test/integration/range_map.h"
+#include "test/integration/range_change.h"
+#include "test/integration/range_index.h"
 #include "test/integration/range_readers.h"
 #include "test/integration/range_world.h"
 
@@ -22,6 +23,7 @@ static struct range_map map;
 static void make(void)
 {
   range_map_make(&map, "/tests/churn", RANGES, ROWS_EACH, SEED);
+  range_index_make(&map);
 }
 
 static void clear(void)
@@ -29,19 +31,11 @@ static void clear(void)
   range_map_clear(&map);
 }
 
-static bool is_inside(const struct range_key *row, size_t index)
-{
-  const struct range_key *start = &map.ranges[index].start;
-
-  return range_map_find(&map, range_bytes(row)) == index &&
-         (row->len != start->len || memcmp(row->data, start->data, row->len) != 0);
-}
-
 static const struct range_key *row_inside(size_t index)
 {
   size_t i = 0;
 
-  while (!is_inside(&map.rows[i], index)) {
+  while (!range_is_inside(&map, index, &map.rows[i])) {
     i++;
     ck_assert_uint_lt(i, map.row_count);
   }
@@ -56,13 +50,13 @@ static void change(unsigned *seed)
   unsigned dice = (unsigned)rand_r(seed) % 100;
 
   if (dice < 4) {
-    range_map_move_meta2(&map, dice % RANGE_META2);
-  } else if (dice < 36 && is_inside(row, index)) {
-    range_map_split(&map, index, row);
+    range_move_meta2(&map, dice % RANGE_META2);
+  } else if (dice < 36 && range_is_inside(&map, index, row)) {
+    range_split(&map, row);
   } else if (dice < 68 && index + 1 < map.count) {
-    range_map_merge(&map, index);
+    range_merge(&map, index);
   } else {
-    range_map_move(&map, index);
+    range_move(&map, index);
   }
 }
 
@@ -126,11 +120,11 @@ START_TEST(test_range_churn__no_row_is_wrong_where_a_change_stops)
   map.stopped = assert_readers_go_on;
   size_t index = range_map_find(&map, row);
 
-  range_map_merge(&map, index);
-  range_map_split(&map, index, row_inside(index));
-  range_map_move(&map, index);
-  range_map_move_meta2(&map, 0);
-  range_map_move_meta2(&map, 1);
+  range_merge(&map, index);
+  range_split(&map, row_inside(index));
+  range_move(&map, index);
+  range_move_meta2(&map, 0);
+  range_move_meta2(&map, 1);
   map.stopped = NULL;
   range_readers_stop(stopped_readers);
   keyroute_close(conn);

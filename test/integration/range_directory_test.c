@@ -3,7 +3,8 @@
  * ranges, 1000 ranges of map. Where a row is, and what is in it, is compared with what Bigtable's
  * Go client says; what a lookup costs is counted.
  */
-#include "test/integration/range_map.h"
+#include "test/integration/range_change.h"
+#include "test/integration/range_index.h"
 #include "test/integration/range_world.h"
 
 #include <inttypes.h>
@@ -22,6 +23,7 @@ static void make(void)
   unsigned seed = SEED;
 
   range_map_make(&map, "/tests/directory", RANGES, ROWS_EACH, SEED);
+  range_index_make(&map);
   for (size_t i = 0; i < KEYS; i++) {
     keys[i] = range_map_key(&map, &seed);
   }
@@ -240,16 +242,16 @@ START_TEST(test_range_directory__reads_are_as_few_as_can_be)
   assert_cost(conn, far, 1, 1, "a new range of a range of meta2 that is known");
   assert_cost(conn, other, 2, 1, "a new range of meta2");
 
-  range_map_move(&map, range_of(first));
+  range_move(&map, range_of(first));
   assert_cost(conn, first, 1, 2, "a range that moved");
-  range_map_split(&map, range_of(far), far);
+  range_split(&map, far);
   assert_cost(conn, far, 1, 2, "a range that was split");
-  range_map_merge(&map, range_of(other));
+  range_merge(&map, range_of(other));
   assert_cost(conn, other, 1, 2, "a range that was merged");
 
   assert_cost(conn, last, 2, 1, "the last range of meta2");
-  range_map_move_meta2(&map, 2);
-  range_map_move(&map, range_of(last));
+  range_move_meta2(&map, 2);
+  range_move(&map, range_of(last));
   assert_cost(conn, last, 3, 2, "a range of meta2 that moved, and one in it");
   ck_assert_uint_eq(range_stats(conn).registry_reads, 1);
   keyroute_close(conn);

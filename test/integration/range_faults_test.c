@@ -1,7 +1,8 @@
 /*
  * Nodes that die and come back, and connections that come and go.
  */
-#include "test/integration/range_map.h"
+#include "test/integration/range_change.h"
+#include "test/integration/range_index.h"
 #include "test/integration/range_readers.h"
 #include "test/integration/range_world.h"
 
@@ -26,6 +27,7 @@ static struct keyroute_detail detail = KEYROUTE_DETAIL_INIT;
 static void make(void)
 {
   range_map_make(&map, "/tests/faults", RANGES, ROWS_EACH, SEED);
+  range_index_make(&map);
 }
 
 static void clear(void)
@@ -113,7 +115,7 @@ START_TEST(test_range_faults__zookeeper_is_needed_by_newcomers_only)
 
   ck_assert_msg(get(conn, row_on(0), 30000) == 0, "%s", detail.message);
   zookeeper_kill(range_zookeeper);
-  range_map_move(&map, range_map_find(&map, range_bytes(row_on(0))));
+  range_move(&map, range_map_find(&map, range_bytes(row_on(0))));
   ck_assert_msg(get(conn, row_on(0), 30000) == 0, "%s", detail.message);
   ck_assert_msg(get(conn, &map.rows[0], 30000) == 0, "%s", detail.message);
 

@@ -4,8 +4,7 @@
 #include "keyroute/keyroute.h"
 
 /* A range directory on the nodes of range_world.h, with rows in it: what there is of it is known
- * here, too. It is written by Bigtable's Go client and an encoder of the nodes' own, so that what
- * keyroute reads was not written by keyroute. */
+ * here, too. range_index.h and range_publisher.h publish it, range_change.h changes it. */
 
 enum { RANGE_KEY_MAX = 16 };
 
@@ -19,6 +18,12 @@ static inline struct keyroute_bytes range_bytes(const struct range_key *key)
   return (struct keyroute_bytes){key->data, key->len};
 }
 
+/* The next key there can be. */
+struct range_key range_key_above(const struct range_key *key);
+
+/* As qsort wants it. */
+int range_key_compare(const void *a, const void *b);
+
 /* One range of map, or of meta2. */
 struct range {
   uint64_t id, generation;
@@ -27,27 +32,31 @@ struct range {
   bool moved; /* its table has been on another node, under this id */
 };
 
-enum { RANGE_META2 = 3 };
+enum { RANGE_META2 = 3, RANGE_FIRST_ID = 10 };
+
+struct range_publishing;
 
 struct range_map {
   const char *znode;
-  struct range meta2[RANGE_META2];
   struct range *ranges; /* of map, by start */
   size_t count, room;
   struct range_key *rows; /* those that are there, sorted */
   size_t row_count;
   uint64_t next_id;
   unsigned seed;
-  void (*stopped)(void); /* called after each single write that readers may notice; NULL = never */
+
+  /* How it is published. */
+  const struct range_publishing *publishing;
+  struct range meta2[RANGE_META2];
+  void (*stopped)(void); /* called where a change may end, between two writes; NULL = never */
 };
 
-/* Make one of so many ranges, with so many rows in each: meta1 on the first node, meta2 in three
- * ranges and map all over the nodes. One border of meta2 is where a range of map begins, the other
- * within one. */
+/* Make the tables and rows of so many ranges of map, with so many rows in each, all over the nodes.
+ * Nothing is published. */
 void range_map_make(struct range_map *map, const char *znode, size_t ranges, size_t rows_each,
                     unsigned seed);
 
-/* Drop all of its tables, and what else there is on the nodes. */
+/* Drop all of its tables, and what else there is on the nodes, and its znode. */
 void range_map_clear(struct range_map *map);
 
 /* The index of the range that holds a row. */
@@ -64,19 +73,5 @@ struct range_key range_map_key(const struct range_map *map, unsigned *seed);
 enum { RANGE_WRONG_MAX = 400 };
 bool range_map_right(const struct range_map *map, struct keyroute_bytes row,
                      const struct keyroute_result *result, size_t index, char *text);
-
-/* ---- Changes ---- */
-
-/* Cut the range in two at a key within it; the right half goes to another node. */
-void range_map_split(struct range_map *map, size_t index, const struct range_key *key);
-
-/* Make one of a range and the one after it. */
-void range_map_merge(struct range_map *map, size_t index);
-
-/* Bring a range to the next node; its id stays once, for no node may ever have two tables of it. */
-void range_map_move(struct range_map *map, size_t index);
-
-/* Bring a range of meta2 to the next node, under another id. */
-void range_map_move_meta2(struct range_map *map, size_t index);
 
 #endif
