@@ -28,6 +28,8 @@ struct proxy {
   enum proxy_mode mode; /* these: under the lock */
   bool changed, stop;
   int accepted;
+  const char *watched; /* NULL = nothing */
+  int seen_count;
   struct pair pairs[PAIRS]; /* the thread's */
 };
 
@@ -118,8 +120,23 @@ static void forget_more(char *bytes, size_t len)
   }
 }
 
+/* What is watched for is short, and clients send a request in one piece: it is not cut in two. */
+static void count_watched(struct proxy *proxy, const char *bytes, size_t len)
+{
+  pthread_mutex_lock(&proxy->lock);
+  size_t watched = proxy->watched != NULL ? strlen(proxy->watched) : 0;
+  const char *end = bytes + len;
+  const char *at = watched > 0 ? memmem(bytes, len, proxy->watched, watched) : NULL;
+
+  while (at != NULL) {
+    proxy->seen_count++;
+    at = memmem(at + watched, (size_t)(end - at) - watched, proxy->watched, watched);
+  }
+  pthread_mutex_unlock(&proxy->lock);
+}
+
 /* sent  NULL = from the server */
-static bool relay(int from, int to, enum proxy_mode mode, int *sent)
+static bool relay(struct proxy *proxy, int from, int to, enum proxy_mode mode, int *sent)
 {
   char bytes[4096];
   ssize_t len;
@@ -133,6 +150,9 @@ static bool relay(int from, int to, enum proxy_mode mode, int *sent)
   }
   if (mode == PROXY_UPWARD && len > 0) {
     (sent != NULL ? turn_up : forget_more)(bytes, (size_t)len);
+  }
+  if (sent != NULL && len > 0) {
+    count_watched(proxy, bytes, (size_t)len);
   }
   return len > 0 && send(to, bytes, (size_t)len, MSG_NOSIGNAL) == len;
 }
@@ -152,8 +172,9 @@ static void turn(struct proxy *proxy, enum proxy_mode mode)
   }
   for (int i = 0; i < PAIRS; i++) {
     struct pair *pair = &proxy->pairs[i];
-    if ((slots[1 + 2 * i].revents != 0 && !relay(pair->client, pair->server, mode, &pair->sent)) ||
-        (slots[2 + 2 * i].revents != 0 && !relay(pair->server, pair->client, mode, NULL))) {
+    if ((slots[1 + 2 * i].revents != 0 &&
+         !relay(proxy, pair->client, pair->server, mode, &pair->sent)) ||
+        (slots[2 + 2 * i].revents != 0 && !relay(proxy, pair->server, pair->client, mode, NULL))) {
       drop(pair);
     }
   }
@@ -224,6 +245,23 @@ void proxy_set(struct proxy *proxy, enum proxy_mode mode)
     pthread_cond_wait(&proxy->seen, &proxy->lock);
   }
   pthread_mutex_unlock(&proxy->lock);
+}
+
+void proxy_watch(struct proxy *proxy, const char *text)
+{
+  pthread_mutex_lock(&proxy->lock);
+  proxy->watched = text;
+  proxy->seen_count = 0;
+  pthread_mutex_unlock(&proxy->lock);
+}
+
+int proxy_seen(struct proxy *proxy)
+{
+  pthread_mutex_lock(&proxy->lock);
+  int count = proxy->seen_count;
+
+  pthread_mutex_unlock(&proxy->lock);
+  return count;
 }
 
 int proxy_accepted(struct proxy *proxy)

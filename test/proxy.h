@@ -19,6 +19,9 @@ int proxy_port(const struct proxy *proxy);
 /* In force when it returns. Changing to anything but PROXY_STALL ends the connections there are. */
 void proxy_set(struct proxy *proxy, enum proxy_mode mode);
 int proxy_accepted(struct proxy *proxy); /* connections taken so far */
+/* Count how often clients send a text, from now on; it is borrowed. */
+void proxy_watch(struct proxy *proxy, const char *text);
+int proxy_seen(struct proxy *proxy);
 void proxy_stop(struct proxy *proxy);
 
 #endif
