@@ -188,7 +188,7 @@ static const char *print_bound(char *out, size_t size, struct keyroute_bytes key
 }
 
 void kr_check_hole(struct kr_failure *failure, const struct kr_question *question,
-                   struct keyroute_bytes start, const struct keyroute_location *next)
+                   struct keyroute_bytes start, const struct keyroute_location *next, bool known)
 {
   char row[KEY_TEXT], table[KEY_TEXT], from[KEY_TEXT], to[KEY_TEXT];
   struct keyroute_bytes end = next != NULL ? keyroute_location_start_key(next) : kr_bytes(NULL, 0);
@@ -197,7 +197,7 @@ void kr_check_hole(struct kr_failure *failure, const struct kr_question *questio
           kr_bytes_print(table, sizeof(table), question->table),
           kr_bytes_print(row, sizeof(row), question->row),
           print_bound(from, sizeof(from), start, "the table's first row"),
-          print_bound(to, sizeof(to), end, "the table's end"));
+          print_bound(to, sizeof(to), end, known ? "the table's end" : "where was not looked"));
 }
 
 void kr_check_no_table(struct kr_failure *failure, const struct kr_question *question)

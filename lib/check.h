@@ -36,9 +36,11 @@ bool kr_check_live(const struct kr_catalog_row *row);
 void kr_check_rows(struct kr_checked *out, const struct kr_question *question,
                    const struct kr_catalog_row *rows, size_t count, bool complete);
 
-/* The failures that take a forward read to tell: made here so that all are worded in one place. */
+/* The failures that take a forward read to tell: made here so that all are worded in one place.
+ *  next   the region behind the hole; NULL = there is none, or
+ *  known  false: none was met as far as was looked */
 void kr_check_hole(struct kr_failure *failure, const struct kr_question *question,
-                   struct keyroute_bytes start, const struct keyroute_location *next);
+                   struct keyroute_bytes start, const struct keyroute_location *next, bool known);
 void kr_check_no_table(struct kr_failure *failure, const struct kr_question *question);
 
 /* Regions are kept from servers because of their table, which is `state`: "disabled". */

@@ -1,16 +1,18 @@
 /*
- * Why a row has no region that could be asked: one more read, where the scan alone cannot tell.
+ * Why a row has no region that could be asked: some more reads, where the scan alone cannot tell.
  *
  *   "confirm"  no row at all: the table's first row, forward. Is there a hole, or no such table?
- *   "above"    the nearest region ends below the row: the next one, forward, for the hole's bound
+ *   "above"    the nearest region ends below the row: the next one, forward, for the hole's bound;
+ *              and in the parent's next region, where the hole goes on to its end
  *   "state"    the region is offline or on no server: is its whole table disabled?
  *
- *  1. That a table does not exist is said only when the whole of its rows was looked for: a server
- *     that stopped before it met a row is asked again, and then the read has failed. Where they
- *     stand in several of the parent's regions only the first is read; that there is none in it is
- *     a hole then, whose upper bound is not looked for.
- *  2. What is learnt corrects the cache: a hole's row and an absent table are forgotten there.
- *  3. A state that cannot be read changes nothing about the answer that stood before.
+ *  1. That a table does not exist is said only when the whole of its rows was looked for, in all of
+ *     the parent's regions: a server that stopped before it met a row is asked again, and then the
+ *     read has failed.
+ *  2. How many of the parent's regions are read for the end of a hole is bounded. Where that is
+ *     not enough it is told that there is a hole, and that its end was not looked for.
+ *  3. What is learnt corrects the cache: a hole's row and an absent table are forgotten there.
+ *  4. A state that cannot be read changes nothing about the answer that stood before.
  */
 #include "lib/explain.h"
 
@@ -20,6 +22,9 @@
 
 /* Rows read forward to find the upper bound of a hole: daughters and parents may share a start. */
 enum { ABOVE_ROWS = 3 };
+
+/* Regions of the parent that are read for it, besides the first. */
+enum { ABOVE_REGIONS = 16 };
 
 /* The first region of a reply that can be believed and is not a split parent. */
 static struct keyroute_location *first_region(const struct kr_flight *flight, size_t from)
@@ -33,12 +38,21 @@ static struct keyroute_location *first_region(const struct kr_flight *flight, si
 }
 
 static void end_hole(struct kr_flight *flight, struct keyroute_bytes start,
-                     const struct keyroute_location *next)
+                     const struct keyroute_location *next, bool known)
 {
   struct kr_question question = kr_flight_question(flight);
 
   kr_findings_forget_row(flight);
-  kr_check_hole(&flight->failure, &question, start, next);
+  kr_check_hole(&flight->failure, &question, start, next, known);
+  flight->host->ended(flight);
+}
+
+static void end_no_table(struct kr_flight *flight)
+{
+  struct kr_question question = kr_flight_question(flight);
+
+  kr_cache_clear_table(flight->means->cache, flight->table);
+  kr_check_no_table(&flight->failure, &question);
   flight->host->ended(flight);
 }
 
@@ -97,6 +111,80 @@ static bool goes_on_above(const struct kr_flight *flight)
   return above;
 }
 
+/* ---- Where a hole ends ---- */
+
+static void on_above(void *arg, const struct kr_failure *failure, const struct kr_rows *rows);
+
+/* The rows met below the hole are the first ones, as many as told. */
+static void end_gap(struct kr_flight *flight, size_t below, bool known)
+{
+  struct kr_question question = kr_flight_question(flight);
+  struct kr_checked checked;
+
+  kr_check_rows(&checked, &question, flight->rows, below, true);
+  end_hole(flight, checked.hole_start, first_region(flight, below), known);
+}
+
+static void read_above(struct kr_flight *flight)
+{
+  scan_up(flight, "above", &flight->parent_row, false, ABOVE_ROWS, on_above);
+}
+
+static void read_from_border(struct kr_flight *flight)
+{
+  scan_up(flight, "above", &flight->last_key, true, ABOVE_ROWS, on_above);
+}
+
+/* The parent's region has no more rows of the table: go on in the next one, if there is one. */
+static void step_up(struct kr_flight *flight)
+{
+  if (!goes_on_above(flight)) {
+    if (flight->row_count == 0) {
+      end_no_table(flight);
+    } else {
+      end_gap(flight, flight->row_count, true);
+    }
+  } else if (flight->up++ >= ABOVE_REGIONS) {
+    end_gap(flight, flight->row_count, false);
+  } else {
+    flight->last_key.len = 0;
+    kr_buf_bytes(&flight->last_key, keyroute_location_end_key(flight->at));
+    if (flight->last_key.failed) {
+      kr_flight_end_no_memory(flight);
+    } else {
+      kr_flight_go_to_parent(flight, kr_buf_view(&flight->last_key), KR_AT, read_from_border);
+    }
+  }
+}
+
+static void on_above(void *arg, const struct kr_failure *failure, const struct kr_rows *rows)
+{
+  struct kr_flight *flight = arg;
+  size_t below = flight->row_count;
+
+  if (!kr_parent_scan_received(flight, failure, rows)) {
+    return;
+  }
+  if (first_region(flight, below) != NULL) {
+    end_gap(flight, below, true);
+  } else if (rows->more || rows->count == ABOVE_ROWS) {
+    end_gap(flight, below, false);
+  } else {
+    step_up(flight);
+  }
+}
+
+void kr_explain_gap(struct kr_flight *flight)
+{
+  if (kr_location_covers(flight->at, kr_buf_view(&flight->parent_row), KR_AT)) {
+    read_above(flight);
+  } else { /* it had stepped down */
+    kr_flight_go_to_parent(flight, kr_buf_view(&flight->parent_row), KR_AT, read_above);
+  }
+}
+
+/* ---- No row at all ---- */
+
 static void on_confirmed(void *arg, const struct kr_failure *failure, const struct kr_rows *rows)
 {
   struct kr_flight *flight = arg;
@@ -109,19 +197,15 @@ static void on_confirmed(void *arg, const struct kr_failure *failure, const stru
 
   if (rows->count == 0 && rows->more) {
     confirm_again(flight);
-  } else if (rows->count == 0 && !goes_on_above(flight)) {
-    kr_cache_clear_table(flight->means->cache, flight->table);
-    kr_check_no_table(&flight->failure, &question);
-    flight->host->ended(flight);
   } else if (rows->count == 0) {
-    end_hole(flight, kr_bytes(NULL, 0), NULL);
+    step_up(flight);
   } else if (first != NULL && !flight->rows[0].offline &&
              kr_location_covers(first, question.row, question.position)) {
     kr_flight_end_found(flight, first); /* it has just been made */
   } else if (flight->rows[0].location == NULL) {
     kr_flight_end_failed(flight, &flight->rows[0].failure);
   } else {
-    end_hole(flight, kr_bytes(NULL, 0), first);
+    end_hole(flight, kr_bytes(NULL, 0), first, first != NULL);
   }
 }
 
@@ -135,32 +219,7 @@ void kr_explain_no_rows(struct kr_flight *flight)
   kr_buf_clear(&low);
 }
 
-static void on_above(void *arg, const struct kr_failure *failure, const struct kr_rows *rows)
-{
-  struct kr_flight *flight = arg;
-  size_t below = flight->row_count;
-  struct kr_question question = kr_flight_question(flight);
-  struct kr_checked checked;
-
-  if (!kr_parent_scan_received(flight, failure, rows)) {
-    return;
-  }
-  kr_check_rows(&checked, &question, flight->rows, below, true);
-  end_hole(flight, checked.hole_start, first_region(flight, below));
-}
-
-void kr_explain_gap(struct kr_flight *flight)
-{
-  struct kr_question question = kr_flight_question(flight);
-  struct kr_checked checked;
-
-  if (kr_location_covers(flight->at, kr_buf_view(&flight->parent_row), KR_AT)) {
-    scan_up(flight, "above", &flight->parent_row, false, ABOVE_ROWS, on_above);
-  } else {
-    kr_check_rows(&checked, &question, flight->rows, flight->row_count, true);
-    end_hole(flight, checked.hole_start, NULL);
-  }
-}
+/* ---- Offline, or on no server ---- */
 
 /* The answer as it stands without the table's state: a region on no server, or the failure. */
 static void end_as_judged(struct kr_flight *flight)

@@ -38,8 +38,6 @@ enum { REROUTES_MAX = 3 };
 
 static void read_root(struct kr_flight *flight);
 static void scan_down(struct kr_flight *flight);
-static void locate_parent(struct kr_flight *flight, struct keyroute_bytes row,
-                          enum kr_position position);
 
 struct kr_flight *kr_flight_new(const struct kr_means *means, const struct kr_flight_host *host,
                                 struct kr_locator *locator, struct keyroute_table *table,
@@ -149,9 +147,8 @@ static void read_again(struct kr_flight *flight)
     flight->scans++;
     read_root(flight);
   } else if (!kr_location_covers(flight->at, kr_buf_view(&flight->parent_row), KR_AT)) {
-    keyroute_location_release(flight->at); /* it had stepped down */
-    flight->at = NULL;
-    locate_parent(flight, kr_buf_view(&flight->parent_row), KR_AT);
+    /* It had stepped down. */
+    kr_flight_go_to_parent(flight, kr_buf_view(&flight->parent_row), KR_AT, scan_down);
   } else {
     flight->sent = kr_cache_tick(flight->means->cache);
     scan_down(flight);
@@ -299,12 +296,10 @@ static void step_down(struct kr_flight *flight)
   }
   flight->last_key.len = 0;
   kr_buf_bytes(&flight->last_key, keyroute_location_start_key(flight->at));
-  keyroute_location_release(flight->at);
-  flight->at = NULL;
   if (flight->last_key.failed) {
     kr_flight_end_no_memory(flight);
   } else {
-    locate_parent(flight, kr_buf_view(&flight->last_key), KR_BEFORE);
+    kr_flight_go_to_parent(flight, kr_buf_view(&flight->last_key), KR_BEFORE, scan_down);
   }
 }
 
@@ -458,14 +453,16 @@ static void on_parent(struct kr_lookup *parent)
     begin_anew(flight);
   } else {
     flight->sent = kr_cache_tick(flight->means->cache);
-    scan_down(flight);
+    flight->at_parent(flight);
   }
 }
 
-/* Look for a region of the parent, in order to scan it; the row is the flight's. */
-static void locate_parent(struct kr_flight *flight, struct keyroute_bytes row,
-                          enum kr_position position)
+void kr_flight_go_to_parent(struct kr_flight *flight, struct keyroute_bytes row,
+                            enum kr_position position, void (*at_parent)(struct kr_flight *flight))
 {
+  keyroute_location_release(flight->at);
+  flight->at = NULL;
+  flight->at_parent = at_parent;
   flight->parent = (struct kr_lookup){
       .table = flight->parent.table,
       .row = row,
@@ -492,7 +489,7 @@ static void find_parent(struct kr_flight *flight, struct keyroute_bytes name)
     kr_flight_end_no_memory(flight);
   } else {
     kr_table_pin(flight->parent.table);
-    locate_parent(flight, kr_buf_view(&flight->parent_row), KR_AT);
+    kr_flight_go_to_parent(flight, kr_buf_view(&flight->parent_row), KR_AT, scan_down);
   }
 }
 
@@ -517,11 +514,9 @@ void kr_flight_reroute(struct kr_flight *flight, const struct kr_server *root)
                      text);
   kr_parent_scan_release_rows(flight);
   flight->failure.code = 0;
-  flight->scans = flight->steps = 0;
+  flight->scans = flight->steps = flight->up = 0;
   flight->last_key.len = 0;
-  keyroute_location_release(flight->at);
-  flight->at = NULL;
-  locate_parent(flight, kr_buf_view(&flight->parent_row), KR_AT);
+  kr_flight_go_to_parent(flight, kr_buf_view(&flight->parent_row), KR_AT, scan_down);
 }
 
 void kr_flight_start(struct kr_flight *flight)

@@ -79,6 +79,7 @@ struct kr_flight {
   /* The flight's own. */
   struct kr_lookup parent;
   bool parent_running;
+  void (*at_parent)(struct kr_flight *flight); /* what is done there */
   struct keyroute_location *at; /* the parent's region, counted */
   struct kr_buf parent_row;     /* what is looked for in the parent */
   struct kr_root_read *read;
@@ -89,6 +90,7 @@ struct kr_flight {
   size_t row_count;
   unsigned scans;
   unsigned steps; /* down from one of the parent's regions to the one before */
+  unsigned up;    /* and up, where the end of a hole is looked for */
   unsigned reroutes;
   struct kr_buf last_key;             /* of the last row met, or where the parent's region began */
   bool below;                         /* there are rows of the table below the parent's region */
@@ -121,6 +123,12 @@ void kr_flight_end_step(struct kr_flight *flight, const char *server, const char
 /* Ways to end; the flight may be gone when they return. failure may be the flight's own. */
 void kr_flight_end_failed(struct kr_flight *flight, const struct kr_failure *failure);
 void kr_flight_end_no_memory(struct kr_flight *flight);
+
+/* Go to a region of the parent, in order to scan it; the row is the flight's. The one it was at is
+ * forgotten. */
+void kr_flight_go_to_parent(struct kr_flight *flight, struct keyroute_bytes row,
+                            enum kr_position position,
+                            void (*at_parent)(struct kr_flight *flight));
 
 /* A region holds the row: ends the flight with it, or reads it again if it is doubtful. */
 void kr_flight_end_found(struct kr_flight *flight, struct keyroute_location *location);

@@ -397,13 +397,16 @@ START_TEST(test_check__holes_name_bounds_and_what_is_unbounded)
   struct kr_failure failure;
 
   add(&fixture, "c\x02", "", 2);
-  kr_check_hole(&failure, &question, keyroute_string("b"), fixture.rows[0].location);
+  kr_check_hole(&failure, &question, keyroute_string("b"), fixture.rows[0].location, true);
   ck_assert_int_eq(failure.code, KEYROUTE_E_HOLE);
   ck_assert_str_eq(failure.message,
                    "no region of table t covers row b\\x01: hole from b to c\\x02");
-  kr_check_hole(&failure, &question, kr_bytes(NULL, 0), NULL);
+  kr_check_hole(&failure, &question, kr_bytes(NULL, 0), NULL, true);
   ck_assert_str_eq(failure.message, "no region of table t covers row b\\x01: hole from the "
                                     "table's first row to the table's end");
+  kr_check_hole(&failure, &question, keyroute_string("b"), NULL, false);
+  ck_assert_str_eq(failure.message,
+                   "no region of table t covers row b\\x01: hole from b to where was not looked");
 
   kr_check_no_table(&failure, &question);
   ck_assert_int_eq(failure.code, KEYROUTE_E_TABLE_NOT_FOUND);
@@ -422,7 +425,7 @@ START_TEST(test_check__messages_fit_however_long_the_keys)
   key[200] = '\0';
   struct kr_question question = {kr_bytes(key, 200), kr_bytes(key, 200), KR_AT};
 
-  kr_check_hole(&failure, &question, kr_bytes(key, 200), NULL);
+  kr_check_hole(&failure, &question, kr_bytes(key, 200), NULL, true);
 
   ck_assert_uint_lt(strlen(failure.message), sizeof(failure.message) - 1);
   ck_assert_ptr_nonnull(strstr(failure.message, "..."));

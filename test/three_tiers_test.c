@@ -190,7 +190,9 @@ static struct keyroute_detail fails(const char *table, const char *key, int code
 {
   struct keyroute_detail detail = KEYROUTE_DETAIL_INIT;
 
-  ck_assert_int_eq(locate(conn, table, key, 0, &detail), code);
+  int error = locate(conn, table, key, 0, &detail);
+
+  ck_assert_msg(error == code, "%s", detail.message);
   return detail;
 }
 
@@ -316,32 +318,130 @@ START_TEST(test_three_tiers__dead_row_at_a_border_is_passed_over)
 }
 END_TEST
 
+/* Take regions of table t away, by the letters that they begin with; "-" is the first one. */
+static void take_away(const char *starts)
+{
+  static const char *const bounds[] = {"", "g", "m", "p", ""};
+
+  for (int i = 0; i < 4; i++) {
+    if (strchr(starts, i > 0 ? bounds[i][0] : '-') != NULL) {
+      struct made094 gone = region("t", bounds[i], bounds[i + 1], 5);
+
+      fake094_delete(servers, &gone);
+    }
+  }
+}
+
+static void expect_hole(const char *row, const char *bounds)
+{
+  struct keyroute_detail detail = fails("t", row, KEYROUTE_E_HOLE);
+  const char *hole = strstr(detail.message, "hole ");
+
+  ck_assert_msg(hole != NULL && strstr(hole, bounds) == hole, "%s", detail.message);
+}
+
 START_TEST(test_three_tiers__table_across_a_border_without_rows_here_is_no_missing_table)
 {
-  struct made094 gone[] = {region("t", "", "g", 5), region("t", "g", "m", 5),
-                           region("t", "m", "p", 5)};
-
-  for (int i = 0; i < 3; i++) {
-    fake094_delete(servers, &gone[i]);
-  }
+  take_away("-gm");
   open_as("auto");
 
-  fails("t", "a", KEYROUTE_E_HOLE);
-  fails("t", "n", KEYROUTE_E_HOLE);
+  expect_hole("a", "hole from the table's first row to p");
+  expect_hole("n", "hole from the table's first row to p");
   found("t", "x", "p");
 }
 END_TEST
 
-START_TEST(test_three_tiers__hole_that_begins_before_a_border_is_told)
+START_TEST(test_three_tiers__table_without_rows_on_either_side_of_a_border_is_missing)
 {
-  struct made094 gone[] = {region("t", "g", "m", 5), region("t", "m", "p", 5)};
-
-  fake094_delete(servers, &gone[0]);
-  fake094_delete(servers, &gone[1]);
+  take_away("-gmp");
   open_as("auto");
+
+  fails("t", "a", KEYROUTE_E_TABLE_NOT_FOUND);
+  fails("t", "n", KEYROUTE_E_TABLE_NOT_FOUND);
+  fails("t", "x", KEYROUTE_E_TABLE_NOT_FOUND);
+}
+END_TEST
+
+START_TEST(test_three_tiers__hole_that_ends_behind_a_border_is_told_to_its_end)
+{
+  take_away("m");
+  open_as("auto");
+
+  expect_hole("n", "hole from m to p");
+}
+END_TEST
+
+START_TEST(test_three_tiers__hole_from_before_a_border_to_behind_the_next_is_told_whole)
+{
+  take_away("gm");
+  open_as("auto");
+
+  expect_hole("n", "hole from g to p");
+  expect_hole("h", "hole from g to p");
+}
+END_TEST
+
+START_TEST(test_three_tiers__hole_behind_the_last_border_ends_with_the_table)
+{
+  take_away("p");
+  open_as("auto");
+
+  expect_hole("x", "hole from p to the table's end");
+}
+END_TEST
+
+START_TEST(test_three_tiers__hole_across_one_border_takes_two_reads_more_of_meta)
+{
+  take_away("m");
+  keyroute_options_set(options, "hbase.client.retries.number", "0", NULL);
+  open_as("auto");
+  found("t", "x", "p");
   struct keyroute_detail detail = fails("t", "n", KEYROUTE_E_HOLE);
 
-  ck_assert_ptr_nonnull(strstr(detail.message, "hole from g to"));
+  /* -ROOT- and .META. for the row, three rows down in two regions of .META., each found, and up:
+   * here a scanner, in the next one another. */
+  ck_assert_int_le(detail.rpcs, 12);
+  ck_assert_uint_eq(counts(META).opens, 0);
+  ck_assert_uint_eq(counts(META + 1).opens, 1);
+  ck_assert_uint_eq(counts(META + 2).opens, 1);
+}
+END_TEST
+
+/* .META. in many regions, of which only the first and the last have rows of the table. */
+START_TEST(test_three_tiers__end_of_a_hole_is_not_looked_for_without_bound)
+{
+  enum { BORDERS = 24 };
+  char border[2][16];
+
+  take_away("gmp");
+  for (int i = 0; i < 3; i++) {
+    struct made094 gone = region(".META.",
+                                 i == 0   ? ""
+                                 : i == 1 ? "t,g,5"
+                                          : "t,p,5",
+                                 i == 0   ? "t,g,5"
+                                 : i == 1 ? "t,p,5"
+                                          : "",
+                                 1);
+
+    fake094_delete(servers, &gone);
+  }
+  put(".META.", "", "t,h00,5", 1, META);
+  for (int i = 0; i < BORDERS; i++) {
+    snprintf(border[0], sizeof(border[0]), "t,h%02d,5", i);
+    snprintf(border[1], sizeof(border[1]), "t,h%02d,5", i + 1);
+    put(".META.", border[0], border[1], 1, META + 1);
+  }
+  put(".META.", border[1], "", 1, META + 2);
+  put("t", "", "g", 5, USERS);
+  put("t", "x", "", 5, USERS);
+  keyroute_options_set(options, "hbase.client.retries.number", "0", NULL);
+  open_as("auto");
+
+  expect_hole("h", "hole from g to where was not looked");
+  ck_assert_uint_le(counts(META + 1).opens, 16);
+  ck_assert_uint_eq(counts(META + 2).opens, 0);
+  expect_hole("k", "hole from g to x");
 }
 END_TEST
 
@@ -683,7 +783,13 @@ static Suite *suite(void)
   tcase_add_test(three, test_three_tiers__dead_row_at_a_border_is_passed_over);
   tcase_add_test(three,
                  test_three_tiers__table_across_a_border_without_rows_here_is_no_missing_table);
-  tcase_add_test(three, test_three_tiers__hole_that_begins_before_a_border_is_told);
+  tcase_add_test(three, test_three_tiers__table_without_rows_on_either_side_of_a_border_is_missing);
+  tcase_add_test(three, test_three_tiers__hole_that_ends_behind_a_border_is_told_to_its_end);
+  tcase_add_test(three,
+                 test_three_tiers__hole_from_before_a_border_to_behind_the_next_is_told_whole);
+  tcase_add_test(three, test_three_tiers__hole_behind_the_last_border_ends_with_the_table);
+  tcase_add_test(three, test_three_tiers__hole_across_one_border_takes_two_reads_more_of_meta);
+  tcase_add_test(three, test_three_tiers__end_of_a_hole_is_not_looked_for_without_bound);
   tcase_add_test(three, test_three_tiers__last_region_is_found_behind_all_borders);
   tcase_add_test(three, test_three_tiers__regions_across_borders_are_listed);
   tcase_add_test(three,
