@@ -106,24 +106,34 @@ build() { # FOLDER CONFIGURE-ARGUMENTS
   }
 }
 
-# The two that mostly wait (for a ZooKeeper to start, for pauses to pass) run beside the others.
-unit_tests() { # FOLDER SUFFIX
-  local program name waits="registry_zookeeper_test scenario_test" waiting
-  export KEYROUTE=$top/$1/keyroute KEYROUTE_MODULE_DIR=$top/$1/module
-  for name in $waits; do
-    execute "$(log_of "$name$2" "$1")" "$1/test/$name"
-  done &
-  waiting=$!
+# The programs, those first that take longest, mostly by waiting: they would hold up the end.
+unit_programs() { # FOLDER
+  local program waits="registry_zookeeper_test scenario_test connection_test fork_test"
+  for program in $waits; do
+    say "test/$program"
+  done
   for program in $(make -s -C "$1" print-tests); do
-    name=$(basename "$program")
     case " $waits " in
-      *" $name "*) ;;
-      *) run "$name$2" "$1" "$1/$program" ;;
+      *" ${program##*/} "*) ;;
+      *) say "$program" ;;
     esac
   done
-  wait "$waiting"
-  for name in $waits; do
-    judge "$name$2" "$(log_of "$name$2" "$1")"
+}
+
+# As many at a time as there are processors, and one more: no program needs one all the time.
+unit_tests() { # FOLDER SUFFIX
+  local program programs=() at_once=$(($(nproc) + 1))
+  mapfile -t programs < <(unit_programs "$1")
+  export KEYROUTE=$top/$1/keyroute KEYROUTE_MODULE_DIR=$top/$1/module
+  for program in "${programs[@]}"; do
+    while [ "$(jobs -rp | wc -l)" -ge "$at_once" ]; do
+      wait -n || true
+    done
+    execute "$(log_of "${program##*/}$2" "$1")" "$1/$program" &
+  done
+  wait
+  for program in "${programs[@]}"; do
+    judge "${program##*/}$2" "$(log_of "${program##*/}$2" "$1")"
   done
   unset KEYROUTE KEYROUTE_MODULE_DIR
 }
@@ -229,10 +239,13 @@ part_fuzz() {
   done
 }
 
+# Of the distribution's own check all tests are compiled, and those are run that read files of it: what
+# it lacks shows there. The others have been run on the same sources.
 part_dist() {
-  say_part "the distribution (its own check runs the tests without a cluster again)"
+  local reading="test/fuzz/corpus_test test/man_test test/registry_zookeeper_test test/scenario_test"
+  say_part "the distribution"
   tools/build.sh build --enable-werror
-  run distcheck build make -C build distcheck
+  run distcheck build make -C build -j"$(nproc)" distcheck TESTS="$reading"
   run installed build test/installed_test.sh build
 }
 
