@@ -146,6 +146,7 @@ part_unit() {
   run format build test/format_test.sh
   run conformance build test/conformance.sh --check
   SO=build/.libs/libkeyroute.so run symbols build test/symbols_test.sh
+  run "peers of the benchmark" build test/bench/peers_test.sh build
 }
 
 part_bugs() {
@@ -173,6 +174,7 @@ part_thread() {
   build build-thread --enable-werror --enable-sanitizer=thread --disable-shared CFLAGS="-O1 -g"
   export TSAN_OPTIONS="halt_on_error=0 exitcode=66"
   unit_tests build-thread " (thread)"
+  run "peers of the benchmark (thread)" build-thread test/bench/peers_test.sh build-thread
   run "deaths_test (thread), HBase 2.6.3" build-thread build-thread/test/integration/deaths_test
   KEYROUTE_CHURN_SECONDS=30 run "reads_test (thread), HBase 2.6.3" build-thread \
     build-thread/test/integration/reads_test

@@ -7,6 +7,7 @@ import subprocess
 PR_SET_THP_DISABLE = 41
 NEVER_HUGE = '4K'
 ALWAYS_HUGE = '2M'
+READERS = 2
 
 
 def fields(line):
@@ -52,13 +53,26 @@ class Peer:
         raise RuntimeError(f'{self.command[0]} failed: {tail}')
 
     def pin_readers(self):
-        """Ties the threads reader-0 and reader-1 to a processor each."""
+        """Ties the threads reader-0 and reader-1, once they are called so, to a processor each."""
+        processors = sorted(os.sched_getaffinity(0))
+        pinned = set()
+        while len(pinned) < READERS:
+            for task, name in self._threads():
+                if name.startswith('reader-'):
+                    os.sched_setaffinity(task, {processors[int(name[7:]) % len(processors)]})
+                    pinned.add(name)
+            if self.process.poll() is not None:
+                self.fail()
+
+    def _threads(self):
+        """Number and name of each."""
         tasks = f'/proc/{self.process.pid}/task'
         for task in os.listdir(tasks):
-            with open(f'{tasks}/{task}/comm', encoding='utf-8') as file:
-                name = file.read().strip()
-            if name.startswith('reader-'):
-                os.sched_setaffinity(int(task), {sorted(os.sched_getaffinity(0))[int(name[7:])]})
+            try:
+                with open(f'{tasks}/{task}/comm', encoding='utf-8') as file:
+                    yield int(task), file.read().strip()
+            except FileNotFoundError:
+                pass  # it has just ended
 
     def huge_bytes(self):
         """How much of its memory lies in pages of 2 MiB."""

@@ -78,8 +78,8 @@ def memory_lines(results):
 
 
 def markdown_memory(results):
-    yield 'Ours as the cache says, Java by the heap in use, C++ by resident memory. In Java keys count'
-    yield 'only where a class copies them: else they are those that the benchmark has read.'
+    yield 'Ours as the cache says, Java by the heap in use, C++ by resident memory. In Java, keys'
+    yield 'count only where a class copies them: else they are those that were read.'
     yield ''
     yield from _markdown(['cache', 'regions', 'bytes a region', 'ns to put one in'],
                          memory_rows(results))
