@@ -23,7 +23,9 @@ CLASSES = {'async': 'org.apache.hadoop.hbase.client.AsyncCachePeer',
            'csl': 'keyroute.bench.SkipListPeer', 'asynchbase': 'org.hbase.async.AsynchbasePeer'}
 # It copies all regions with each that is put in.
 META_REGIONS_MAX = 100000
-HEAP_MIB = {100: 256, 1000: 256, 10000: 512, 100000: 1024, 1000000: 2048}
+# Of each JVM: fixed, and more for those that hold more.
+HEAP_MIB = 256
+HEAP_REGIONS_MIB = 500
 
 
 class Race:
@@ -51,7 +53,7 @@ class Race:
 
     def _java(self, name, stem):
         huge = ['-XX:+UseTransparentHugePages', '-XX:+AlwaysPreTouch']
-        heap = HEAP_MIB[self.regions]
+        heap = HEAP_MIB + self.regions // HEAP_REGIONS_MIB
         return ['java', f'-Xms{heap}m', f'-Xmx{heap}m', '-XX:+UseParallelGC',
                 *(huge if self.pages == ALWAYS_HUGE else []),
                 f'-Dlog4j.configuration=file:{self.place.source}/java/log4j.properties',
