@@ -276,7 +276,7 @@ void kr_grpc_stream_end_all(struct kr_grpc *grpc)
   pthread_mutex_lock(&grpc->lock);
   grpc->closing = true;
   HASH_ITER (hh, grpc->streams, stream, next) {
-    grpc_call_cancel(stream->call, NULL);
+    cancel(stream);
   }
   while (grpc->running > 0) {
     pthread_cond_wait(&grpc->quiet, &grpc->lock);

@@ -4,7 +4,7 @@
 #include "test/fake_grpc_server.h"
 
 /* What a handler reads and writes: the request, and the steps of its answer. Of use to
- * fake_grpc_server.c only. */
+ * fake_grpc_calls.c only. */
 
 struct fake_grpc_entry {
   char *key;

@@ -360,12 +360,14 @@ START_TEST(test_grpc_client__close_ends_what_is_under_way)
 {
   serve(say_nothing, NULL);
   start();
+  ck_assert(fake_grpc_server_wait_seen(server, 1, GRPC_LONG_MS));
 
   module->close(client);
   client = NULL;
 
   ck_assert_uint_eq(result.dones, 1);
   ck_assert_int_eq(result.status.code, 1);
+  ck_assert(!result.status.connecting);
 }
 END_TEST
 
