@@ -3,8 +3,8 @@
 
 #include "test/integration/range_map.h"
 
-/* Ranges of map that give way to others with the same keys, both in the order of keys: one to two is
- * a split, two to one a merge, one to one a move. */
+/* Ranges of map that give way to others with the same keys, both in the order of keys: one to two
+ * is a split, two to one a merge, one to one a move. */
 struct range_change {
   struct range olds[2], news[2];
   size_t old_count, new_count;

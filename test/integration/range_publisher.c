@@ -1,7 +1,7 @@
 /*
- * Changes of a range directory through keyroute_range_init, _split, _merge and _move, on a connection
- * of their own. A change that is to stop is made on another one, which has the property for that, as
- * if a publisher had died.
+ * Changes of a range directory through keyroute_range_init, _split, _merge and _move, on a
+ * connection of their own. A change that is to stop is made on another one, which has the property
+ * for that, as if a publisher had died.
  */
 #include "test/integration/range_publisher.h"
 

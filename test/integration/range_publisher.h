@@ -5,7 +5,7 @@
 
 /* Publish a directory through keyroute's own calls. */
 
-/* Make a directory of a map's one range, meta1 and meta2; from now on changes are published here. */
+/* Make a directory of one range each of map, meta2 and meta1; from now on, publish changes. */
 void range_publisher_make(struct range_map *map);
 
 /* Give back what was made for it. */
