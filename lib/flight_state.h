@@ -80,8 +80,8 @@ struct kr_flight {
   struct kr_lookup parent;
   bool parent_running;
   void (*at_parent)(struct kr_flight *flight); /* what is done there */
-  struct keyroute_location *at; /* the parent's region, counted */
-  struct kr_buf parent_row;     /* what is looked for in the parent */
+  struct keyroute_location *at;                /* the parent's region, counted */
+  struct kr_buf parent_row;                    /* what is looked for in the parent */
   struct kr_root_read *read;
   struct kr_request *request;
   int64_t step_began_us;
@@ -127,8 +127,7 @@ void kr_flight_end_no_memory(struct kr_flight *flight);
 /* Go to a region of the parent, in order to scan it; the row is the flight's. The one it was at is
  * forgotten. */
 void kr_flight_go_to_parent(struct kr_flight *flight, struct keyroute_bytes row,
-                            enum kr_position position,
-                            void (*at_parent)(struct kr_flight *flight));
+                            enum kr_position position, void (*at_parent)(struct kr_flight *flight));
 
 /* A region holds the row: ends the flight with it, or reads it again if it is doubtful. */
 void kr_flight_end_found(struct kr_flight *flight, struct keyroute_location *location);

@@ -1,7 +1,7 @@
 /*
- * Threads that want -ROOT- at once, all knowing nothing: a real ZooKeeper tells where it is,
- * servers of HBase 0.94 are scripted. However many ask, the znode is read once, by what ZooKeeper was sent,
- * and -ROOT- is asked once.
+ * Threads that want -ROOT- at once, all knowing nothing. A real ZooKeeper tells where it is, the
+ * servers of HBase 0.94 are scripted. However many ask, the znode is read once, by what ZooKeeper
+ * was sent, and -ROOT- is asked once.
  */
 #include "keyroute/keyroute.h"
 
