@@ -43,7 +43,8 @@ static char chroot_path[64];
 static char parent_path[64];
 static char meta_znode[] = "meta-region-server";
 static char root_znode[] = "root-region-server";
-static bool only_root;
+static char range_znode[] = "meta1";
+static bool no_meta;
 
 /* ---- A name server that can be told what to say --------------------------------------------- */
 
@@ -142,7 +143,7 @@ static void open_registry(const char *ensemble, const char *chroot, const char *
   settings.zookeeper = hosts;
   settings.chroot = chroot_path;
   settings.parent = parent_path;
-  settings.meta_znode = only_root ? NULL : meta_znode;
+  settings.meta_znode = no_meta ? NULL : meta_znode;
   if (settings.session_timeout_ms == 0) {
     settings.session_timeout_ms = 4000;
   }
@@ -365,7 +366,7 @@ START_TEST(test_registry_zookeeper__the_older_root_may_be_the_only_one_asked_for
 {
   zookeeper_create(server, "/hbase/root-region-server", "old");
   settings.root_znode = root_znode;
-  only_root = true;
+  no_meta = true;
   open_default();
   struct answer found = read_once(PATIENCE_MS);
   zookeeper_delete(server, "/hbase/root-region-server");
@@ -376,6 +377,36 @@ START_TEST(test_registry_zookeeper__the_older_root_may_be_the_only_one_asked_for
   ck_assert_uint_eq(found.tiers, 3);
   ck_assert(reported);
   expect_failure(&missing, KEYROUTE_E_BOOTSTRAP, "no such znode /hbase/root-region-server");
+}
+END_TEST
+
+START_TEST(test_registry_zookeeper__range_directory_that_is_made_moved_and_gone_is_reported)
+{
+  char ensemble[64];
+
+  settings.range_znode = range_znode;
+  no_meta = true;
+  zookeeper_create(server, "/prod", "");
+  snprintf(ensemble, sizeof(ensemble), "127.0.0.1:%d", zookeeper_port(server));
+  open_registry(ensemble, "/prod", "/keyroute");
+  struct answer missing = read_once(PATIENCE_MS);
+  zookeeper_create(server, "/prod/keyroute", "");
+  zookeeper_create(server, "/prod/keyroute/meta1", "here");
+  bool made = await_changes(1);
+  struct answer found = read_once(PATIENCE_MS);
+  int before = changes;
+  zookeeper_set(server, "/prod/keyroute/meta1", "there");
+  bool moved = await_changes(before + 1);
+  struct answer again = read_once(PATIENCE_MS);
+  before = changes;
+  zookeeper_delete(server, "/prod/keyroute/meta1");
+  bool gone = await_changes(before + 1);
+
+  expect_failure(&missing, KEYROUTE_E_BOOTSTRAP, "no such parent /prod/keyroute");
+  ck_assert(made && moved && gone);
+  expect_value(&found, "here");
+  ck_assert_str_eq(found.place, "znode /prod/keyroute/meta1");
+  expect_value(&again, "there");
 }
 END_TEST
 
@@ -1118,6 +1149,8 @@ static void add_with_server(Suite *suite)
                  test_registry_zookeeper__s063_a_missing_znode_is_named_and_its_creation_reported);
   tcase_add_test(tcase, test_registry_zookeeper__s073_parent_and_znode_created_later_are_reported);
   tcase_add_test(tcase, test_registry_zookeeper__s069_a_chroot_stands_in_front_of_the_parent);
+  tcase_add_test(tcase,
+                 test_registry_zookeeper__range_directory_that_is_made_moved_and_gone_is_reported);
   tcase_add_test(tcase, test_registry_zookeeper__s069_an_absent_chroot_is_named);
   tcase_add_test(tcase, test_registry_zookeeper__s070_a_wrong_parent_gets_a_hint);
   tcase_add_test(tcase, test_registry_zookeeper__the_parent_may_be_the_root_of_the_tree);
