@@ -12,7 +12,7 @@
 #   hbase     against real HBase 2.6.3, 2.4.18, 1.7.2, 0.98.24, 0.96.2 and 0.94.27 (Java, jars from the package
 #             registry)
 #   range     against real Bigtable nodes (Go, modules from the module proxy) and a real ZooKeeper
-#   valgrind  the command under valgrind, on a real HBase
+#   valgrind  the command under valgrind, on a real HBase and real Bigtable nodes
 #   fuzz      each fuzzer for ten seconds (test/fuzz/README.md)
 #   dist      make distcheck, and the library as an installed one: pkg-config, examples, C and C++
 #

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The command under valgrind, on a real HBase: found, not found, many rows, unreachable. Neither a
-# wrong access nor a lost block is allowed, in this project's code or in the libraries it uses.
+# The command under valgrind, on a real HBase and on real Bigtable nodes: found, not found, many rows,
+# unreachable. Neither a wrong access nor a lost block is allowed, in this project's code or in the
+# libraries it uses.
 set -euo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
 build=$(cd "$1" && pwd)
@@ -8,6 +9,7 @@ cd "$top"
 command -v valgrind >/dev/null || { echo "SKIPPED: valgrind is missing"; exit 77; }
 
 . test/cluster/cluster.sh
+. test/nodes/nodes.sh
 cluster_start
 cluster_tell create t d h l p t
 cluster_tell put t a v
@@ -32,4 +34,25 @@ check 1 get -z "$zookeeper" --deadline 60000 t a nosuch
 printf 'a\nb\nz\n' | check 1 get -z "$zookeeper" --deadline 60000 --rows-from - t
 check 0 group -z "$zookeeper" --deadline 60000 -o json t a b z
 check 0 regions -z "$zookeeper" --deadline 60000 t
+
+nodes_start
+export KEYROUTE_MODULE_DIR=$build/module
+range=(-z "$zookeeper" -l range --deadline 60000)
+check 0 range init "${range[@]}" --node "1=${nodes[0]}" --meta2 "2=${nodes[1]}" --id 2 --family f
+nodes_tell put 0 r2 a v
+nodes_tell put 0 r2 z v
+check 0 locate "${range[@]}" map a q z
+check 0 get "${range[@]}" --trace map a z
+nodes_tell create 0 r3
+nodes_tell create 2 r4
+nodes_tell copy 0 r2 '""' m 0 r3
+nodes_tell copy 0 r2 m '""' 2 r4
+check 0 range split "${range[@]}" --id 3,4 --right-node "3=${nodes[2]}" map m
+check 1 get "${range[@]}" map a nosuch z
+check 0 group "${range[@]}" map a z
+check 0 regions "${range[@]}" map
+check 0 range show "${range[@]}"
+nodes_tell kill 2
+check 3 get -z "$zookeeper" -l range --deadline 8000 map z
+nodes_stop
 echo "clean"

@@ -26,7 +26,8 @@ nodes_start() {
   local scratch ready
   scratch=$(mktemp -d)
   mkfifo "$scratch/commands" "$scratch/answers"
-  "$nodes_folder/run.sh" "$@" <"$scratch/commands" >"$scratch/answers" &
+  # What cluster.sh keeps open is not for the nodes: a cluster ends when the last one closes it.
+  "$nodes_folder/run.sh" "$@" <"$scratch/commands" >"$scratch/answers" 7>&- 8<&- &
   nodes_pid=$!
   exec 5>"$scratch/commands" 6<"$scratch/answers"
   rm -r "$scratch"
