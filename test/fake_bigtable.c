@@ -173,6 +173,51 @@ void fake_bigtable_put(struct fake_bigtable *bigtable, int node, uint64_t range,
   pthread_mutex_unlock(&bigtable->lock);
 }
 
+bool fake_bigtable_stands(struct fake_bigtable *bigtable, int node, uint64_t range)
+{
+  pthread_mutex_lock(&bigtable->lock);
+  bool stands = *find_table(&bigtable->nodes[node], range) != NULL;
+
+  pthread_mutex_unlock(&bigtable->lock);
+  return stands;
+}
+
+bool fake_bigtable_get(struct fake_bigtable *bigtable, int node, uint64_t range,
+                       struct keyroute_bytes key, const char *family, const char *qualifier,
+                       struct kr_buf *value)
+{
+  bool found;
+
+  pthread_mutex_lock(&bigtable->lock);
+  struct cell **at =
+      find_cell(get_table(&bigtable->nodes[node], range), key, family, qualifier, &found);
+
+  if (found) {
+    kr_buf_bytes(value, (*at)->value);
+  }
+  pthread_mutex_unlock(&bigtable->lock);
+  return found;
+}
+
+void fake_bigtable_remove(struct fake_bigtable *bigtable, int node, uint64_t range,
+                          struct keyroute_bytes key)
+{
+  pthread_mutex_lock(&bigtable->lock);
+  struct cell **at = &get_table(&bigtable->nodes[node], range)->cells;
+
+  while (*at != NULL) {
+    struct cell *cell = *at;
+
+    if (kr_bytes_equal(cell->key, key)) {
+      *at = cell->next;
+      free_cell(cell);
+    } else {
+      at = &cell->next;
+    }
+  }
+  pthread_mutex_unlock(&bigtable->lock);
+}
+
 void fake_bigtable_publish(struct fake_bigtable *bigtable, int node, uint64_t index, int level,
                            const struct kr_descriptor *range)
 {

@@ -29,6 +29,16 @@ void fake_bigtable_put(struct fake_bigtable *bigtable, int node, uint64_t range,
                        struct keyroute_bytes key, const char *family, const char *qualifier,
                        struct keyroute_bytes value);
 
+/* Is the table there? And what is in a cell: false = nothing. */
+bool fake_bigtable_stands(struct fake_bigtable *bigtable, int node, uint64_t range);
+bool fake_bigtable_get(struct fake_bigtable *bigtable, int node, uint64_t range,
+                       struct keyroute_bytes key, const char *family, const char *qualifier,
+                       struct kr_buf *value);
+
+/* Delete a row. */
+void fake_bigtable_remove(struct fake_bigtable *bigtable, int node, uint64_t range,
+                          struct keyroute_bytes key);
+
 /* Write a range's descriptor into an index table. level  1 or 2: what its row begins with. */
 void fake_bigtable_publish(struct fake_bigtable *bigtable, int node, uint64_t index, int level,
                            const struct kr_descriptor *range);

@@ -7,6 +7,7 @@
 #include "lib/bigtable_write.h"
 #include "lib/bytes.h"
 #include "test/must.h"
+#include "test/read_fields.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -118,41 +119,6 @@ const struct fake_cell *fake_row_cell(const struct fake_row *row, const char *qu
 
 /* ---- Requests -------------------------------------------------------------------------------- */
 
-/* One field of a message; false = there are no more. */
-static bool next_field(struct kr_reader *reader, uint64_t *number, struct keyroute_bytes *value)
-{
-  if (kr_reader_left(reader) == 0) {
-    return false;
-  }
-  uint64_t tag = kr_read_varint(reader);
-
-  *number = tag >> 3;
-  *value = kr_bytes(NULL, 0);
-  if ((tag & 7) == 2) {
-    *value = kr_read_bytes(reader, kr_read_varint(reader));
-  } else {
-    must_work((tag & 7) == 0);
-    value->len = (size_t)kr_read_varint(reader);
-  }
-  must_work(!reader->bad);
-  return true;
-}
-
-/* The value of a field that occurs once; empty if it does not. */
-static struct keyroute_bytes field(struct keyroute_bytes message, uint64_t wanted)
-{
-  struct kr_reader reader = kr_reader(message);
-  struct keyroute_bytes value, found = {NULL, 0};
-  uint64_t number;
-
-  while (next_field(&reader, &number, &value)) {
-    if (number == wanted) {
-      found = value;
-    }
-  }
-  return found;
-}
-
 static void copy_text(char *out, size_t size, struct keyroute_bytes text)
 {
   must_work(text.len < size);
@@ -177,19 +143,19 @@ static void mutate(struct fake_table *table, struct keyroute_bytes key,
   uint64_t kind;
   char qualifier[16];
 
-  must_work(next_field(&reader, &kind, &body));
+  must_work(read_field(&reader, &kind, &body));
   if (kind == 4) {
     remove_row(table, key);
     return;
   }
   struct fake_row *row = make_row(table, key);
 
-  must_work(kr_bytes_equal(field(body, 1), keyroute_string("r")));
-  copy_text(qualifier, sizeof(qualifier), field(body, 2));
+  must_work(kr_bytes_equal(find_field(body, 1), keyroute_string("r")));
+  copy_text(qualifier, sizeof(qualifier), find_field(body, 2));
   delete_cell(row, qualifier);
   if (kind == 1) {
     struct fake_cell *cell = &row->cells[row->count++];
-    struct keyroute_bytes value = field(body, 4);
+    struct keyroute_bytes value = find_field(body, 4);
 
     must_work(row->count <= 6 && value.len <= sizeof(cell->value));
     memcpy(cell->qualifier, qualifier, sizeof(qualifier));
@@ -201,10 +167,10 @@ static void mutate(struct fake_table *table, struct keyroute_bytes key,
 static void mutate_all(struct fake_table *table, struct keyroute_bytes param, uint64_t wanted)
 {
   struct kr_reader reader = kr_reader(param);
-  struct keyroute_bytes key = field(param, 2), value;
+  struct keyroute_bytes key = find_field(param, 2), value;
   uint64_t number;
 
-  while (next_field(&reader, &number, &value)) {
+  while (read_field(&reader, &number, &value)) {
     if (number == wanted) {
       mutate(table, key, value);
     }
@@ -219,16 +185,16 @@ static bool passes(const struct fake_row *row, struct keyroute_bytes chain)
   struct keyroute_bytes filter, body;
   uint64_t number;
 
-  while (next_field(&reader, &number, &filter)) {
-    if ((body = field(filter, 7)).len > 0) {
+  while (read_field(&reader, &number, &filter)) {
+    if ((body = find_field(filter, 7)).len > 0) {
       char qualifier[16];
 
-      must_work(kr_bytes_equal(field(body, 2), field(body, 4)));
-      copy_text(qualifier, sizeof(qualifier), field(body, 2));
+      must_work(kr_bytes_equal(find_field(body, 2), find_field(body, 4)));
+      copy_text(qualifier, sizeof(qualifier), find_field(body, 2));
       cell = fake_row_cell(row, qualifier);
-    } else if ((body = field(filter, 15)).len > 0) {
-      must_work(kr_bytes_equal(field(body, 1), field(body, 3)));
-      if (cell != NULL && !kr_bytes_equal(kr_bytes(cell->value, cell->len), field(body, 1))) {
+    } else if ((body = find_field(filter, 15)).len > 0) {
+      must_work(kr_bytes_equal(find_field(body, 1), find_field(body, 3)));
+      if (cell != NULL && !kr_bytes_equal(kr_bytes(cell->value, cell->len), find_field(body, 1))) {
         return false;
       }
     }
@@ -239,7 +205,7 @@ static bool passes(const struct fake_row *row, struct keyroute_bytes chain)
 static void check_and_mutate(struct fake_table *table, struct keyroute_bytes param,
                              struct kr_buf *reply)
 {
-  bool matched = passes(find_row(table, field(param, 2)), field(field(param, 6), 1));
+  bool matched = passes(find_row(table, find_field(param, 2)), find_field(find_field(param, 6), 1));
 
   mutate_all(table, param, matched ? 4 : 5);
   if (matched) {
@@ -277,14 +243,14 @@ static struct fake_table *table_of(struct fake_nodes *nodes,
 static int create(struct fake_nodes *nodes, const struct kr_descriptor_replica *node,
                   struct keyroute_bytes param, struct kr_failure *failure)
 {
-  uint64_t id = id_of(field(param, 2));
+  uint64_t id = id_of(find_field(param, 2));
 
   if (fake_nodes_table(nodes, id, node) != NULL) {
     kr_fail(failure, KEYROUTE_E_REMOTE, "the table is there");
     failure->fault = KEYROUTE_FAULT_REQUEST_FAILED;
     return failure->code;
   }
-  must_work(field(param, 3).len > 0);
+  must_work(find_field(param, 3).len > 0);
   fake_nodes_make(nodes, id, node);
   return 0;
 }
