@@ -411,7 +411,7 @@ END_TEST
 START_TEST(test_three_tiers__end_of_a_hole_is_not_looked_for_without_bound)
 {
   enum { BORDERS = 24 };
-  char border[2][16];
+  char border[2][32];
 
   take_away("gmp");
   for (int i = 0; i < 3; i++) {
