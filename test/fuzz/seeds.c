@@ -15,6 +15,7 @@
 
 #include "lib/bytes.h"
 #include "lib/descriptor.h"
+#include "lib/hbase_closest.h"
 #include "lib/hbase_get.h"
 #include "lib/hbase_multi.h"
 #include "lib/hbase_rpc.h"
@@ -306,29 +307,40 @@ static const struct fake_region tablets[] = {
 };
 enum { TABLETS = sizeof(tablets) / sizeof(tablets[0]), LETTERS = 10 };
 
-/* Ask a server for the rows in one request. Returns its answer; the memory is the caller's. */
-static struct keyroute_bytes ask_for(struct fake_server *server, const struct kr_gets *gets,
-                                     const char *method)
+/* Send one request. Returns its answer; the memory is the caller's. */
+static struct keyroute_bytes ask(struct fake_server *server, const char *method,
+                                 const struct kr_buf *param)
 {
   unsigned number = fake_server_accept(server);
-  struct kr_buf in, param;
+  struct kr_buf in;
   bool closes;
 
   kr_buf_init(&in, mem);
+  write_hello(&in);
+  kr_hbase_codec.request(&in, 1,
+                         &(struct kr_rpc_call){.method = method, .param = kr_buf_view(param)});
+  struct keyroute_bytes frame = fake_server_exchange(server, number, kr_buf_view(&in), &closes);
+
+  FUZZ_CHECK(frame.data != NULL);
+  kr_buf_clear(&in);
+  return frame;
+}
+
+/* Ask a server for the rows in one request. */
+static struct keyroute_bytes ask_for(struct fake_server *server, const struct kr_gets *gets,
+                                     const char *method)
+{
+  struct kr_buf param;
+
   kr_buf_init(&param, mem);
   if (gets->row_count > 1) {
     kr_hbase_multi_write(&param, gets);
   } else {
     kr_hbase_get_write(&param, gets);
   }
-  write_hello(&in);
-  kr_hbase_codec.request(&in, 1,
-                         &(struct kr_rpc_call){.method = method, .param = kr_buf_view(&param)});
-  struct keyroute_bytes frame = fake_server_exchange(server, number, kr_buf_view(&in), &closes);
+  struct keyroute_bytes frame = ask(server, method, &param);
 
-  FUZZ_CHECK(frame.data != NULL);
   kr_buf_clear(&param);
-  kr_buf_clear(&in);
   return frame;
 }
 
@@ -368,6 +380,32 @@ static void write_get(const char *name, enum fake_encoding encoding)
   write_parts("get", name, kr_bytes("\0\xff", 2), frame);
   free((void *)(uintptr_t)frame.data);
   free((void *)(uintptr_t)region.name.data);
+  fake_server_free(server);
+}
+
+/* The first region of table t, or what is below it: nothing. */
+static void write_closest(const char *name, enum fake_encoding encoding, const char *key)
+{
+  struct fake_server *server = fake_server_new();
+  struct kr_scan scan = {.region = keyroute_string("hbase:meta,,1"),
+                         .start_row = keyroute_string(key),
+                         .stop_row = keyroute_string("t,,"),
+                         .include_start = true,
+                         .family = "info"};
+  struct kr_buf param;
+
+  kr_buf_init(&param, mem);
+  kr_hbase_closest_write(&param, &scan);
+  for (size_t i = 0; i < REGIONS; i++) {
+    fake_server_put_region(server, &regions[i]);
+  }
+  fake_server_set_encoding(server, encoding);
+  fake_server_set_downward(server, FAKE_NO_SUCH_SCAN);
+  struct keyroute_bytes frame = ask(server, "Get", &param);
+
+  write_parts("closest", name, kr_bytes("\0\0", 2), frame);
+  free((void *)(uintptr_t)frame.data);
+  kr_buf_clear(&param);
   fake_server_free(server);
 }
 
@@ -413,6 +451,9 @@ static void write_reads(void)
       .text = "Region moved to: hostname=h port=1 startCode=2. As of locationSeqNum=3.",
       .region = &tablets[2]};
 
+  write_closest("inline", FAKE_INLINE, "t,k,1600000000001.0f.");
+  write_closest("block", FAKE_CELL_BLOCK, "t,k,1600000000001.0f.");
+  write_closest("none", FAKE_CELL_BLOCK, "a,k,1600000000001.0f.");
   write_get("inline", FAKE_INLINE);
   write_get("block", FAKE_CELL_BLOCK);
   write_multi("inline", FAKE_INLINE, &any_order);

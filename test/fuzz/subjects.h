@@ -7,6 +7,7 @@
   X(bigtable_status)                                                                               \
   X(catalog)                                                                                       \
   X(cell)                                                                                          \
+  X(closest)                                                                                       \
   X(connect_string)                                                                                \
   X(descriptor)                                                                                    \
   X(escape)                                                                                        \
