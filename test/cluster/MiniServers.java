@@ -1,6 +1,7 @@
 package keyroute.cluster;
 
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
@@ -75,11 +76,13 @@ final class MiniServers implements Servers {
         thread.getRegionServer().abort("killed by a command");
         thread.join(ABORT_MS);
         if (thread.isAlive()) {
+          Cluster.progress(server + " is still at " + Arrays.toString(thread.getStackTrace()));
           thread.interrupt(); // it may wait for something that the lookups going on keep away
           thread.join(ABORT_MS);
         }
         if (thread.isAlive()) {
-          throw new IllegalStateException(server + " did not end");
+          throw new IllegalStateException(
+              server + " did not end, but is at " + Arrays.toString(thread.getStackTrace()));
         }
         return;
       }
