@@ -1,23 +1,27 @@
 /*
  * A block of a skip list: where among up to 32 sorted keys is this one?
  *
- *   | count, lengths | heads: 4 bytes of each key | slots: pointers | bytes cut | fence |
- *     16 bytes         64 or 128 bytes              8 bytes each
+ *   | lengths | heads: 4 bytes of each key | slots: pointers | ends | cut | fence | tails |
+ *     16 bytes  64 or 128 bytes              8 bytes each      above 0              above 0
  *
- * The keys themselves are elsewhere: in the values for lane 0, in the blocks of the lane below for
- * the others. Looking at one costs a miss of the machine's caches, and mostly none is looked at:
- * the heads tell. What makes them tell is that the bytes which all keys here share are cut off
- * first, else every head of "customer-000017" would be "cust".
+ * The keys of lane 0 are in the values, elsewhere. Looking at one costs a miss of the machine's
+ * caches, and mostly none is looked at: the heads tell. What makes them tell is that the bytes
+ * which all keys here share are cut off first, else every head of "customer-000017" would be
+ * "cust". The keys of the lanes above are the fences of the blocks below, of which a block keeps
+ * its own copies, from the cut on: its tails.
  *
  *  1. A block is for the keys of a span, from its fence to the fence of the next block of its lane.
- *     Span, fence, heads and lengths never change; a block is replaced as a whole.
+ *     Span, fence, heads, lengths and tails never change; a block is replaced as a whole.
  *  2. Slots change. In lane 0 a value may be replaced by another of the same key, or taken out,
  *     which leaves the slot empty for good; above, a block by another for the same span.
  *  3. Keys are in order, none twice. An empty slot has a head, but nobody knows its key any more.
  *  4. What the two ends of a span have in common all keys of it have: skip_len bytes, at which a
  *     search need not look. What the keys in the block have in common beyond that, up to cut_len,
  *     another key of the span need not share: it is kept and compared.
- *  5. Fences are the block's own bytes: no key is looked at whose value may be gone.
+ *  5. Above lane 0 no key of the span is below the first slot, whose fence is the block's own: it
+ *     is left out of what is shared, and its head is the lowest. (The lowest fence of all is empty
+ *     and shares nothing with others.)
+ *  6. Fences and tails are the block's own bytes: no key is looked at whose value may be gone.
  *
  * Threads: searched by any thread inside a read section, slots set by the one writer.
  */
@@ -25,14 +29,17 @@
 
 #include "lib/mem.h"
 
-static uint8_t *bytes_of(const struct kr_block *block)
-{
-  return (uint8_t *)(kr_block_slots(block) + block->count);
-}
-
 struct keyroute_bytes kr_block_fence(const struct kr_block *block)
 {
-  return kr_bytes(bytes_of(block) + (block->cut_len - block->skip_len), block->fence_len);
+  return kr_bytes(kr_block_bytes(block) + (block->cut_len - block->skip_len), block->fence_len);
+}
+
+static struct keyroute_bytes tail_at(const struct kr_block *block, size_t at)
+{
+  const uint32_t *ends = kr_block_ends(block);
+  uint32_t begin = at > 0 ? ends[at - 1] : block->cut_len - block->skip_len + block->fence_len;
+
+  return kr_bytes(kr_block_bytes(block) + begin, ends[at] - begin);
 }
 
 /* Does the key come before, or after, all keys that begin as those of this block do? 0 = it begins
@@ -41,38 +48,46 @@ static int compare_cut(const struct kr_block *block, struct keyroute_bytes key)
 {
   size_t cut_len = block->cut_len - block->skip_len;
   size_t len = key.len - block->skip_len;
-  int order = len > 0 ? memcmp((const uint8_t *)key.data + block->skip_len, bytes_of(block),
+  int order = len > 0 ? memcmp((const uint8_t *)key.data + block->skip_len, kr_block_bytes(block),
                                len < cut_len ? len : cut_len)
                       : 0;
 
   return order == 0 && len < cut_len ? -1 : order;
 }
 
-static struct keyroute_bytes key_in(const struct kr_block *block, const void *slot,
-                                    kr_key_of *key_of)
+/* Above lane 0: the same by tails, none of which is missing. `low` and `high` as in settle. */
+static size_t settle_tails(const struct kr_block *block, struct keyroute_bytes key, bool inclusive,
+                           size_t low, size_t high)
 {
-  return block->lane == 0 ? key_of(slot) : kr_block_fence(slot);
+  struct keyroute_bytes tail =
+      kr_bytes((const uint8_t *)key.data + block->cut_len, key.len - block->cut_len);
+
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+
+    if (kr_bytes_compare(tail_at(block, middle), tail) >= (inclusive ? 1 : 0)) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return high;
 }
 
-/* The gap among the slots whose heads equal that of the key, of which `high` is the number of the
- * last plus one. An empty slot says nothing: the one before it is asked in its stead. */
-static size_t settle(const struct kr_block *block, struct keyroute_bytes key, bool inclusive,
-                     kr_key_of *key_of, size_t high)
+/* The gap among the slots from low to before high, whose heads equal that of the key. An empty slot
+ * says nothing: the one before it is asked in its stead. */
+static size_t settle_values(const struct kr_block *block, struct keyroute_bytes key, bool inclusive,
+                            kr_key_of *key_of, size_t low, size_t high)
 {
-  size_t low = high;
-
-  while (low > 0 && block->heads[low - 1] == block->heads[high - 1]) {
-    low--;
-  }
   while (low < high) {
     size_t middle = low + (high - low) / 2;
     size_t at = middle;
-    const void *slot = kr_block_slot(block, at);
+    const void *value = kr_block_slot(block, at);
 
-    while (slot == NULL && at > low) {
-      slot = kr_block_slot(block, --at);
+    while (value == NULL && at > low) {
+      value = kr_block_slot(block, --at);
     }
-    if (slot != NULL && kr_bytes_compare(key_in(block, slot, key_of), key) >= (inclusive ? 1 : 0)) {
+    if (value != NULL && kr_bytes_compare(key_of(value), key) >= (inclusive ? 1 : 0)) {
       high = at;
     } else {
       low = middle + 1;
@@ -81,21 +96,39 @@ static size_t settle(const struct kr_block *block, struct keyroute_bytes key, bo
   return high;
 }
 
+/* The gap, where the head before it equals that of the key. */
+static size_t settle(const struct kr_block *block, struct keyroute_bytes key, bool inclusive,
+                     kr_key_of *key_of, size_t gap)
+{
+  size_t low = gap - 1;
+  size_t least = block->lane > 0 ? 1 : 0;
+
+  while (low > least && block->heads[low - 1] == block->heads[gap - 1]) {
+    low--;
+  }
+  if (block->lane == 0) {
+    return settle_values(block, key, inclusive, key_of, low, gap);
+  }
+  return settle_tails(block, key, inclusive, low > least ? low : least, gap);
+}
+
 size_t kr_block_gap(const struct kr_block *block, struct keyroute_bytes key, bool inclusive,
                     kr_key_of *key_of)
 {
+  size_t least = block->lane > 0 ? 1 : 0; /* invariant 5 */
+
   if (block->cut_len > block->skip_len) {
     int order = compare_cut(block, key);
 
     if (order != 0) {
-      return order < 0 ? 0 : block->count;
+      return order < 0 ? least : block->count;
     }
   }
   int32_t head = kr_head_of(key, block->cut_len);
   size_t gap = kr_heads_not_above(block->heads, block->count, head);
 
-  return gap > 0 && block->heads[gap - 1] == head ? settle(block, key, inclusive, key_of, gap)
-                                                  : gap;
+  return gap > least && block->heads[gap - 1] == head ? settle(block, key, inclusive, key_of, gap)
+                                                      : gap;
 }
 
 size_t kr_block_live(const struct kr_block *block)
@@ -110,8 +143,13 @@ size_t kr_block_live(const struct kr_block *block)
 
 size_t kr_block_size(const struct kr_block *block)
 {
-  const uint8_t *end = bytes_of(block) + (block->cut_len - block->skip_len) + block->fence_len;
+  const uint8_t *end = kr_block_bytes(block);
 
+  if (block->lane > 0) {
+    end += kr_block_ends(block)[block->count - 1];
+  } else {
+    end += block->cut_len - block->skip_len + block->fence_len;
+  }
   return kr_mem_taken((size_t)(end - (const uint8_t *)block));
 }
 

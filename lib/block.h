@@ -16,7 +16,7 @@ struct kr_block {
   uint32_t fence_len;
   uint32_t skip_len; /* bytes in front that all keys of the block's span share */
   uint32_t cut_len;  /* bytes in front that all keys in the block share; heads are behind them */
-  int32_t heads[];   /* behind them the slots, the bytes from skip to cut, and the fence */
+  int32_t heads[];   /* behind them the slots, and bytes (block.c) */
 };
 
 /* The key that is in a value. */
@@ -56,11 +56,23 @@ static inline void kr_block_prefetch(const struct kr_block *block)
   }
 }
 
+/* What is behind the slots, for who makes a block: above lane 0 the ends of the tails, in the bytes
+ * behind, as many as there are slots; then the bytes. */
+static inline uint32_t *kr_block_ends(const struct kr_block *block)
+{
+  return (uint32_t *)(uintptr_t)(kr_block_slots(block) + block->count);
+}
+
+static inline uint8_t *kr_block_bytes(const struct kr_block *block)
+{
+  return (uint8_t *)(kr_block_ends(block) + (block->lane > 0 ? block->count : 0));
+}
+
 /* The lowest key that a block is for. */
 struct keyroute_bytes kr_block_fence(const struct kr_block *block);
 
 /* How many slots are below a key of the block's span, with inclusive also one at it: the gap in
- * which the key is. Slots that are empty may be on either side. */
+ * which the key is. Slots that are empty may be on either side. Above lane 0 at least 1. */
 size_t kr_block_gap(const struct kr_block *block, struct keyroute_bytes key, bool inclusive,
                     kr_key_of *key_of);
 

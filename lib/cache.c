@@ -246,12 +246,12 @@ void *kr_table_owner(const struct keyroute_table *table)
 
 /* ---- Finding ---- */
 
-/* What a hit may give out, or NULL. */
+/* What a hit may give out of what candidate() gave, or NULL. */
 static struct keyroute_location *live(struct keyroute_location *location, struct keyroute_bytes row,
                                       enum kr_position position)
 {
   if (location == NULL || kr_location_retired(location) ||
-      !kr_location_covers(location, row, position)) {
+      !kr_location_reaches(location, row, position)) {
     return NULL;
   }
   /* Relaxed: the mark orders nothing. Written only if clear, so that hits share the line. */

@@ -5,10 +5,13 @@
  * the slots of the old one or two, in order, and what comes or goes.
  *
  *  1. Empty slots are left behind: a block that was just made has none.
- *  2. Heads are taken over as long as they stand behind the same bytes, so that making a block
- *     looks at the first key, the last and the new one, not at all of them.
+ *  2. In lane 0 heads are taken over as long as they stand behind the same bytes, so that making a
+ *     block looks at the first key, the last and the new one, not at all of them.
  *  3. In lane 0 a fence is cut behind the first byte in which it differs from the key before it:
- *     the shorter fences are, the fewer ties in the lanes above, and the more two of them share.
+ *     the shorter fences are, the fewer ties in the lanes above.
+ *  4. Two blocks meet in the middle, or in the quarter around it where a fence is shorter by a head
+ *     or more: there one tenant ends and the next begins. Within a block whose keys share more the
+ *     heads tell more.
  *
  * Writer only.
  */
@@ -97,63 +100,123 @@ struct keyroute_bytes kr_draft_fence(const struct kr_draft *draft, size_t at)
   return kr_bytes(key.data, shared_len(key_at(draft, at - 1), key) + 1);
 }
 
-/* What the keys share, and so what heads stand behind. A single key shares all it has with itself,
- * which would be kept for nothing. */
-static size_t cut_len(const struct kr_draft *draft, size_t from, size_t to, size_t skip_len)
+size_t kr_draft_middle(const struct kr_draft *draft)
 {
-  size_t len = to - from > 1 ? shared_len(key_at(draft, from), key_at(draft, to - 1)) : 0;
+  size_t middle = draft->count / 2, best = middle;
+  size_t shortest = kr_draft_fence(draft, middle).len;
 
-  return len > skip_len ? len : skip_len;
+  for (size_t at = draft->count * 3 / 8; at <= draft->count * 5 / 8; at++) {
+    size_t len = at > 0 ? kr_draft_fence(draft, at).len : SIZE_MAX;
+
+    if (len + sizeof(draft->heads[0]) <= shortest) {
+      best = at;
+      shortest = len;
+    }
+  }
+  return best;
+}
+
+/* What a block will be. */
+struct shape {
+  size_t from, count; /* slots of the draft */
+  size_t skip_len, cut_len;
+};
+
+/* The first key that heads and tails are about (block.c, invariant 5). */
+static size_t first_key(const struct kr_draft *draft, const struct shape *shape)
+{
+  return shape->from + (draft->lane > 0 ? 1 : 0);
+}
+
+/* A single key shares all it has with itself, which would be kept for nothing. */
+static size_t find_cut(const struct kr_draft *draft, const struct shape *shape)
+{
+  size_t first = first_key(draft, shape), end = shape->from + shape->count;
+  size_t len = first + 1 < end ? shared_len(key_at(draft, first), key_at(draft, end - 1)) : 0;
+
+  return len > shape->skip_len ? len : shape->skip_len;
+}
+
+/* What follows the cut in a key above lane 0. */
+static struct keyroute_bytes tail_of(const struct kr_draft *draft, const struct shape *shape,
+                                     size_t at)
+{
+  struct keyroute_bytes key = key_at(draft, at);
+
+  return at < first_key(draft, shape)
+             ? kr_bytes(NULL, 0)
+             : kr_bytes((const uint8_t *)key.data + shape->cut_len, key.len - shape->cut_len);
+}
+
+static size_t size_of(const struct kr_draft *draft, const struct shape *shape, size_t fence_len)
+{
+  size_t size = sizeof(struct kr_block) + kr_heads_room(shape->count) * sizeof(int32_t) +
+                shape->count * sizeof(void *) + (shape->cut_len - shape->skip_len) + fence_len;
+
+  for (size_t i = 0; draft->lane > 0 && i < shape->count; i++) {
+    size += sizeof(uint32_t) + tail_of(draft, shape, shape->from + i).len;
+  }
+  return size;
 }
 
 static void fill_heads(struct kr_block *block, const struct kr_draft *draft, size_t from)
 {
+  bool known = draft->lane == 0 && draft->cut_len == block->cut_len;
+
   for (size_t i = 0; i < kr_heads_room(block->count); i++) {
     if (i >= block->count) {
       block->heads[i] = KR_HEADS_PAD;
-    } else if (draft->cut_len == block->cut_len) {
-      block->heads[i] = draft->heads[from + i];
     } else {
-      block->heads[i] = kr_head_of(key_at(draft, from + i), block->cut_len);
+      block->heads[i] =
+          known ? draft->heads[from + i] : kr_head_of(key_at(draft, from + i), block->cut_len);
     }
+  }
+  if (draft->lane > 0) {
+    block->heads[0] = INT32_MIN;
   }
 }
 
-static void fill_bytes(struct kr_block *block, const struct kr_draft *draft, size_t from,
-                       struct keyroute_bytes fence)
+static void fill_bytes(struct kr_block *block, const struct kr_draft *draft,
+                       const struct shape *shape, struct keyroute_bytes fence)
 {
-  uint8_t *to = (uint8_t *)(kr_block_slots(block) + block->count);
+  uint8_t *bytes = kr_block_bytes(block), *to = bytes;
 
-  if (block->cut_len > block->skip_len) {
-    kr_bytes_put(&to, kr_bytes((const uint8_t *)key_at(draft, from).data + block->skip_len,
-                               block->cut_len - block->skip_len));
+  if (shape->cut_len > shape->skip_len) {
+    struct keyroute_bytes key = key_at(draft, first_key(draft, shape));
+
+    kr_bytes_put(&to, kr_bytes((const uint8_t *)key.data + shape->skip_len,
+                               shape->cut_len - shape->skip_len));
   }
   kr_bytes_put(&to, fence);
+  for (size_t i = 0; draft->lane > 0 && i < shape->count; i++) {
+    kr_bytes_put(&to, tail_of(draft, shape, shape->from + i));
+    kr_block_ends(block)[i] = (uint32_t)(to - bytes);
+  }
 }
 
 struct kr_block *kr_draft_make(const struct kr_draft *draft, struct kr_mem *mem, size_t from,
                                size_t to, const struct kr_span *span)
 {
-  size_t count = to - from;
-  size_t skip_len = span->ends ? shared_len(span->low, span->high) : 0;
-  size_t cut = cut_len(draft, from, to, skip_len);
-  struct kr_block *block =
-      kr_alloc(mem, sizeof(*block) + kr_heads_room(count) * sizeof(int32_t) +
-                        count * sizeof(void *) + (cut - skip_len) + span->low.len);
+  struct shape shape = {.from = from, .count = to - from};
 
-  assert(count <= KR_BLOCK_MAX);
+  assert(shape.count <= KR_BLOCK_MAX);
+  shape.skip_len = span->ends ? shared_len(span->low, span->high) : 0;
+  shape.cut_len = find_cut(draft, &shape);
+
+  struct kr_block *block = kr_alloc(mem, size_of(draft, &shape, span->low.len));
+
   if (block == NULL) {
     return NULL;
   }
-  block->count = (uint8_t)count;
+  block->count = (uint8_t)shape.count;
   block->lane = draft->lane;
   block->fence_len = (uint32_t)span->low.len;
-  block->skip_len = (uint32_t)skip_len;
-  block->cut_len = (uint32_t)cut;
+  block->skip_len = (uint32_t)shape.skip_len;
+  block->cut_len = (uint32_t)shape.cut_len;
   fill_heads(block, draft, from);
-  for (size_t i = 0; i < count; i++) {
+  for (size_t i = 0; i < shape.count; i++) {
     atomic_init(&kr_block_slots(block)[i], draft->slots[from + i]);
   }
-  fill_bytes(block, draft, from, span->low);
+  fill_bytes(block, draft, &shape, span->low);
   return block;
 }

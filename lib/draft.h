@@ -30,6 +30,9 @@ void kr_draft_remove(struct kr_draft *draft, size_t at);
  * 0 < at < count. */
 struct keyroute_bytes kr_draft_fence(const struct kr_draft *draft, size_t at);
 
+/* Where near the middle do the slots, at least four, fall apart best? */
+size_t kr_draft_middle(const struct kr_draft *draft);
+
 /* Make a block of the slots from one to before another, at most KR_BLOCK_MAX. NULL = out of
  * memory. */
 struct kr_block *kr_draft_make(const struct kr_draft *draft, struct kr_mem *mem, size_t from,

@@ -1,8 +1,8 @@
 /*
  * Locations: where one region is.
  *
- * One allocation: the fixed part, the replicas, the region's name as the catalog's row key spells
- * it, the end key. Table, start key and encoded name are views into the name, so that nothing is
+ * One allocation: the fixed part, the replicas, the end key, the region's name as the catalog's row
+ * key spells it. Table, start key and encoded name are views into the name, so that nothing is
  * kept twice and a location of a 16-byte key stays small.
  *
  *  1. A location is immutable once it has been handed out. A region that moves gets a new one.
@@ -66,10 +66,15 @@ const char *kr_region_state_name(enum kr_region_state state)
   return state_names[state];
 }
 
-/* The bytes behind the replicas. */
+/* The bytes behind the replicas: the end key, which every hit looks at, then the name. */
 static uint8_t *text_of(const struct keyroute_location *location)
 {
   return (uint8_t *)(uintptr_t)&location->replicas[location->replica_count];
+}
+
+static const uint8_t *name_of(const struct keyroute_location *location)
+{
+  return text_of(location) + location->end_len;
 }
 
 static size_t size_of(int replica_count, size_t text_len)
@@ -100,8 +105,8 @@ static void copy_text(struct keyroute_location *location, const struct kr_locati
 {
   uint8_t *to = text_of(location);
 
-  copy_bytes(&to, parts->name);
   copy_bytes(&to, parts->end_key);
+  copy_bytes(&to, parts->name);
   if (!location->encoded_inside) {
     copy_bytes(&to, parts->encoded);
   }
@@ -148,12 +153,12 @@ struct keyroute_location *kr_location_new(struct kr_mem *mem, const struct kr_lo
 /* The primary's encoded name as it was read. */
 static struct keyroute_bytes primary_encoded(const struct keyroute_location *location)
 {
-  const uint8_t *text = text_of(location);
+  const uint8_t *name_end = name_of(location) + location->name_len;
 
   if (location->encoded_inside) {
-    return kr_bytes(text + location->name_len - 1 - location->encoded_len, location->encoded_len);
+    return kr_bytes(name_end - 1 - location->encoded_len, location->encoded_len);
   }
-  return kr_bytes(text + location->name_len + location->end_len, location->encoded_len);
+  return kr_bytes(name_end, location->encoded_len);
 }
 
 struct keyroute_location *kr_location_copy(const struct keyroute_location *location)
@@ -261,22 +266,22 @@ bool kr_location_retired(const struct keyroute_location *location)
 
 struct keyroute_bytes kr_location_name(const struct keyroute_location *location)
 {
-  return kr_bytes(text_of(location), location->name_len);
+  return kr_bytes(name_of(location), location->name_len);
 }
 
 struct keyroute_bytes keyroute_location_table(const struct keyroute_location *location)
 {
-  return kr_bytes(text_of(location), location->table_len);
+  return kr_bytes(name_of(location), location->table_len);
 }
 
 struct keyroute_bytes keyroute_location_start_key(const struct keyroute_location *location)
 {
-  return kr_bytes(text_of(location) + location->table_len + 1, location->start_len);
+  return kr_bytes(name_of(location) + location->table_len + 1, location->start_len);
 }
 
 struct keyroute_bytes keyroute_location_end_key(const struct keyroute_location *location)
 {
-  return kr_bytes(text_of(location) + location->name_len, location->end_len);
+  return kr_bytes(text_of(location), location->end_len);
 }
 
 int64_t keyroute_location_region_id(const struct keyroute_location *location)
@@ -337,7 +342,7 @@ size_t keyroute_location_region_name(const struct keyroute_location *location, i
     keyroute_location_encoded_name(location, replica, tail + tail_len + 1, 32);
     memcpy(tail + tail_len + 33, ".", 2);
   }
-  copy_out(out, size, kr_bytes(text_of(location), head_len));
+  copy_out(out, size, kr_bytes(name_of(location), head_len));
   if (size > head_len) {
     copy_out((uint8_t *)out + head_len, size - head_len, keyroute_string(tail));
   }
@@ -416,19 +421,28 @@ int64_t keyroute_location_seqnum(const struct keyroute_location *location, int r
                                                            : -1;
 }
 
+bool kr_location_reaches(const struct keyroute_location *location, struct keyroute_bytes row,
+                         enum kr_position position)
+{
+  struct keyroute_bytes end = keyroute_location_end_key(location);
+
+  if (end.len == 0) {
+    return true;
+  }
+  if (position == KR_AT) {
+    return kr_bytes_compare(row, end) < 0;
+  }
+  return row.len > 0 && kr_bytes_compare(row, end) <= 0;
+}
+
 bool kr_location_covers(const struct keyroute_location *location, struct keyroute_bytes row,
                         enum kr_position position)
 {
   struct keyroute_bytes start = keyroute_location_start_key(location);
-  struct keyroute_bytes end = keyroute_location_end_key(location);
+  bool below_all = position == KR_BEFORE && row.len == 0; /* the last region is meant */
 
-  if (position == KR_AT) {
-    return kr_bytes_compare(start, row) <= 0 && (end.len == 0 || kr_bytes_compare(row, end) < 0);
-  }
-  if (row.len == 0) {
-    return end.len == 0;
-  }
-  return kr_bytes_compare(start, row) < 0 && (end.len == 0 || kr_bytes_compare(row, end) <= 0);
+  return (below_all || kr_bytes_compare(start, row) < (position == KR_AT ? 1 : 0)) &&
+         kr_location_reaches(location, row, position);
 }
 
 /* Does a span that ends at end reach beyond start? */

@@ -47,7 +47,7 @@ enum kr_evicted {
   KR_EVICTED_CLEARED   /* somebody had the cache forget it */
 };
 
-/* A location; one allocation with the region's name and end key behind the replicas. Immutable once
+/* A location; one allocation with the region's end key and name behind the replicas. Immutable once
  * published, but for refs, retired, touched and reported, and what the cache keeps in it. */
 struct keyroute_location {
   size_t refs;             /* atomic */
@@ -61,9 +61,9 @@ struct keyroute_location {
   uint32_t start_len;      /* of the name, behind the table and a comma */
   uint32_t name_len;
   uint32_t encoded_len : 30;
-  uint32_t encoded_inside : 1; /* it is part of the name, else it is behind the end key */
+  uint32_t encoded_inside : 1; /* it is part of the name, else it is behind it */
   uint32_t one_name : 1;       /* all replicas are called as the primary */
-  uint32_t end_len;            /* behind the name */
+  uint32_t end_len;            /* before the name */
   uint32_t expires_ds;         /* age.c: the end of its time to live; loop thread */
   uint32_t used_ds;            /* age.c: when it was last known to be in use; loop thread */
   int64_t region_id;
@@ -129,6 +129,11 @@ enum kr_position {
 
 bool kr_location_covers(const struct keyroute_location *location, struct keyroute_bytes row,
                         enum kr_position position);
+
+/* The same of a region that is known to start where it must, at the row or below: does its end lie
+ * beyond? */
+bool kr_location_reaches(const struct keyroute_location *location, struct keyroute_bytes row,
+                         enum kr_position position);
 
 /* Do the spans of two regions share a row? */
 bool kr_location_overlaps(const struct keyroute_location *a, const struct keyroute_location *b);

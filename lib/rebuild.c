@@ -101,7 +101,7 @@ static void publish(struct change *change, const struct kr_path *path, size_t la
   }
 }
 
-/* Make one block of a draft, or two if it is too much for one. at is where it grew. Returns how
+/* Make one block of a draft, or two that meet at `middle`, unless that is its end. Returns how
  * many; 0 = out of memory. */
 static size_t make_blocks(struct kr_block *blocks[2], struct change *change,
                           const struct kr_draft *draft, const struct kr_span *span, size_t middle)
@@ -131,7 +131,7 @@ static size_t cut_grown(const struct kr_draft *draft, size_t inserted, size_t ma
   if (inserted + 1 == draft->count) {
     return inserted;
   }
-  return inserted == 0 ? 1 : draft->count / 2;
+  return inserted == 0 ? 1 : kr_draft_middle(draft);
 }
 
 /* A lane more, above two blocks. */
@@ -215,7 +215,8 @@ static bool share(struct kr_skiplist *list, const struct kr_path *path, size_t l
   kr_draft_append(&draft, second);
 
   bool fits = draft.count <= list->block_max * 3 / 4;
-  size_t made = make_blocks(blocks, &change, &draft, &span, fits ? draft.count : draft.count / 2);
+  size_t made =
+      make_blocks(blocks, &change, &draft, &span, fits ? draft.count : kr_draft_middle(&draft));
 
   if (made == 0) {
     abandon(&change);

@@ -71,15 +71,9 @@ bool kr_server_same(const struct kr_server *a, const struct kr_server *b)
 
 void kr_server_drop(struct kr_server *server)
 {
-  /* Release, with the acquire below: who sees it dropped also sees why (the cache's new epoch). */
+  /* Release, with the acquire of kr_server_dropped: who sees it dropped also sees why (the cache's
+   * new epoch). */
   __atomic_store_n(&server->dropped, true, __ATOMIC_RELEASE);
-}
-
-bool kr_server_dropped(const struct kr_server *server)
-{
-  /* Each hit asks. All hits on the server share the line, which changes only when locations on it
-   * come and go (refs), so that it stays in every processor's cache. */
-  return __atomic_load_n(&server->dropped, __ATOMIC_ACQUIRE);
 }
 
 int64_t kr_server_refuse_ms(const struct kr_server *server, int64_t refuse_ms)

@@ -13,7 +13,7 @@ struct kr_server {
   int64_t doubted_us;      /* when its silence last cast doubt on what is known of it; 0 = never */
   int64_t start_code;      /* 0 = unknown */
   uint16_t port;
-  bool dropped; /* atomic, server.c only; never taken back */
+  bool dropped; /* atomic, never taken back */
   char host[];  /* as the catalog spells it */
 };
 
@@ -27,7 +27,12 @@ bool kr_server_same(const struct kr_server *a, const struct kr_server *b);
  * for any number of locations, each of which asks its server. Any thread; the caller has a count.
  * The name's next kr_servers_get makes another object of it. */
 void kr_server_drop(struct kr_server *server);
-bool kr_server_dropped(const struct kr_server *server);
+static inline bool kr_server_dropped(const struct kr_server *server)
+{
+  /* Acquire: see kr_server_drop. Each hit asks. All hits on the server share the line, which
+   * changes only when locations on it come and go (refs), so that it stays in every cache. */
+  return __atomic_load_n(&server->dropped, __ATOMIC_ACQUIRE);
+}
 
 /* How long a server is refused after a failure: so long if its start code is known; else a fixed
  * short time, for it may be another process by then. */

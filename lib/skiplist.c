@@ -70,8 +70,7 @@ static const struct kr_block *go_down(const struct kr_skiplist *list, const stru
     if (block->lane == 0) {
       break;
     }
-    /* Only the place below the empty key has no slot before it. */
-    block = kr_block_slot(block, *gap > 0 ? *gap - 1 : 0);
+    block = kr_block_slot(block, *gap - 1);
     kr_block_prefetch(block);
   }
   return block;
@@ -98,6 +97,15 @@ static void *value_behind(const struct kr_block *block, size_t gap)
   return value;
 }
 
+/* Ask the machine for what a reader will want of a value (NULL is accepted): its lines come side by
+ * side, not one when the one before has told where it is. */
+static void prefetch_value(const void *value)
+{
+  for (int i = 0; value != NULL && i < 3; i++) {
+    __builtin_prefetch((const char *)value + (ptrdiff_t)64 * i);
+  }
+}
+
 /* ---- Beyond one block ---- */
 
 /* A walk along lane 0 by way of the lanes above: in each a block, and the slot that leads down. */
@@ -119,7 +127,7 @@ static bool walk_begin(struct walk *walk, const struct kr_skiplist *list, const 
     size_t gap = gap_in(block, place, list->key_of);
 
     walk->blocks[lane] = block;
-    walk->at[lane] = lane > 0 && gap > 0 ? gap - 1 : gap;
+    walk->at[lane] = lane > 0 ? gap - 1 : gap;
     if (lane > 0) {
       block = kr_block_slot(block, walk->at[lane]);
     }
@@ -213,7 +221,10 @@ void *kr_skiplist_find(const struct kr_skiplist *list, struct keyroute_bytes key
 
 void *kr_skiplist_floor(const struct kr_skiplist *list, struct keyroute_bytes key)
 {
-  return left_of(list, &(struct place){.key = key, .behind = true});
+  void *value = left_of(list, &(struct place){.key = key, .behind = true});
+
+  prefetch_value(value);
+  return value;
 }
 
 void *kr_skiplist_lower(const struct kr_skiplist *list, struct keyroute_bytes key)
@@ -259,14 +270,6 @@ size_t kr_skiplist_above(const struct kr_skiplist *list, void **values,
 /* So many walks side by side that the machine always waits for several lines at once. */
 enum { GROUP = 16 };
 
-/* Ask the machine for what a reader will want of a value. */
-static void prefetch_value(const void *value)
-{
-  __builtin_prefetch(value);
-  __builtin_prefetch((const char *)value + 64);
-  __builtin_prefetch((const char *)value + 128);
-}
-
 /* All go down a lane before any goes down the next: what one waits for comes while the others look
  * for their ways. */
 static void floor_group(const struct kr_skiplist *list, void **values,
@@ -288,9 +291,7 @@ static void floor_group(const struct kr_skiplist *list, void **values,
   }
   for (size_t i = 0; i < count; i++) {
     values[i] = value_before(blocks[i], kr_block_gap(blocks[i], keys[i], true, list->key_of));
-    if (values[i] != NULL) {
-      prefetch_value(values[i]);
-    }
+    prefetch_value(values[i]);
   }
 }
 
