@@ -3,11 +3,14 @@
 import ctypes
 import os
 import subprocess
+import threading
 
 PR_SET_THP_DISABLE = 41
 NEVER_HUGE = '4K'
 ALWAYS_HUGE = '2M'
 READERS = 2
+# What has not answered by then is ended: nothing here takes so long.
+ANSWER_SECONDS = 600
 
 
 def fields(line):
@@ -31,12 +34,17 @@ class Peer:
     def answer(self, beginnings=('READY', 'OK')):
         """The next line that begins so, and those before it, which begin with '. '."""
         lines = []
-        for line in self.process.stdout:
-            if line.startswith(beginnings):
-                return line.rstrip('\n'), lines
-            if not line.startswith('. '):
-                break
-            lines.append(line[2:].rstrip('\n'))
+        guard = threading.Timer(ANSWER_SECONDS, self.process.kill)
+        guard.start()
+        try:
+            for line in self.process.stdout:
+                if line.startswith(beginnings):
+                    return line.rstrip('\n'), lines
+                if not line.startswith('. '):
+                    break
+                lines.append(line[2:].rstrip('\n'))
+        finally:
+            guard.cancel()
         self.fail()
 
     def tell(self, command):
