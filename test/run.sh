@@ -163,6 +163,9 @@ part_address() {
   run "deaths_test (address), HBase 2.6.3" build-address build-address/test/integration/deaths_test
   KEYROUTE_CHURN_SECONDS=30 run "reads_test (address), HBase 2.6.3" build-address \
     build-address/test/integration/reads_test
+  KEYROUTE_RANGE_CHANGES=100 run "range_churn_test (address)" build-address \
+    build-address/test/integration/range_churn_test
+  run "range_faults_test (address)" build-address build-address/test/integration/range_faults_test
   for bug in use-after-free overflow leak undefined; do
     run_seeded "seeded $bug" build-address build-address/test/seeded "$bug"
   done
@@ -178,6 +181,9 @@ part_thread() {
   run "deaths_test (thread), HBase 2.6.3" build-thread build-thread/test/integration/deaths_test
   KEYROUTE_CHURN_SECONDS=30 run "reads_test (thread), HBase 2.6.3" build-thread \
     build-thread/test/integration/reads_test
+  KEYROUTE_RANGE_CHANGES=100 run "range_churn_test (thread)" build-thread \
+    build-thread/test/integration/range_churn_test
+  run "range_faults_test (thread)" build-thread build-thread/test/integration/range_faults_test
   run_seeded "seeded race" build-thread build-thread/test/seeded race
   unset TSAN_OPTIONS
 }
