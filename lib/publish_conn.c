@@ -2,8 +2,8 @@
  * What a publisher acts through, by a connection: its transport, and ZooKeeper or what was written
  * down in its stead.
  *
- * With registry static meta1 is range 1 of generation 0, where keyroute.registry.root says: readers
- * take it for that, too (catalog_range.c).
+ * With registry static meta1 is range 1 of generation 0, where keyroute.registry.static.root says:
+ * readers take it for that, too (catalog_range.c).
  *
  * Threads: the one that publishes.
  */

@@ -423,7 +423,7 @@ static int check_place(const struct visit *visit, const struct kr_nodes *meta1,
   struct kr_descriptor_replica place = kr_publish_conn_static(visit->conn);
 
   if (place.host.data != NULL && (meta1->count != 1 || !kr_same_place(&meta1->list[0], &place))) {
-    return REFUSE(failure, "meta1 is to be on %s, as keyroute.registry.root says",
+    return REFUSE(failure, "meta1 is to be on %s, as keyroute.registry.static.root says",
                   visit->conn->settings->static_root);
   }
   return 0;
