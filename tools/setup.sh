@@ -10,11 +10,11 @@ set -euo pipefail
 build=(gcc g++ make autoconf automake libtool pkg-config protobuf-compiler protobuf-c-compiler
   libprotobuf-c-dev libuv1-dev liburcu-dev uthash-dev libzookeeper-mt-dev libxml2-dev libmd-dev
   libjansson-dev libgrpc-dev)
-tests=(check patch libsubunit-dev openssl openjdk-17-jdk-headless maven valgrind mandoc procps
+tests=(check libabsl-dev patch libsubunit-dev openssl openjdk-17-jdk-headless maven valgrind mandoc procps
   clang-format clang libclang-rt-14-dev)
 # A Go of another origin serves as well, whatever its age: test/nodes/go.mod asks for 1.19 or later.
 command -v go >/dev/null || tests+=(golang-go)
-bench=(libabsl-dev python3 python3-matplotlib)
+bench=(python3 python3-matplotlib)
 
 say() { printf 'setup: %s\n' "$*" >&2; }
 

@@ -111,6 +111,7 @@ def run(place, options, results):
     if 'hit' in options.parts:
         results['hit'] = hits.race(place, options, hits.races(options),
                                    lambda result: say(report.hit_lines(result)))
+        say(report.summary_lines(results['hit']))
     if 'growth' in options.parts:
         results['grow'] = hits.race(place, options, hits.grow(options),
                                     lambda result: say(report.hit_lines(result)))

@@ -1,6 +1,6 @@
 """Results as text: for a terminal, and as tables of the documentation."""
 
-from hits import LABELS
+from hits import LABELS, REFERENCE
 
 PATHS = {'miss': 'a miss over a warm connection',
          'storm': 'a cold start: 64 threads, 1000 regions',
@@ -43,6 +43,21 @@ def hit_lines(result):
     yield f"{_race_name(result)}: {counted} of {len(result['rounds'])} rounds count"
     for name, (ns, ratio, least, most) in result['medians'].items():
         yield f'  {LABELS[name]:34} {_ns(ns):>6} ns  x{ratio:5.2f} ({least:.2f} to {most:.2f})'
+
+
+def summary_lines(results):
+    """All races, a line each: ns of keyroute_peek, and how many times that the others took."""
+    yield f"{'race':76}" + ''.join(f'{name:>11}' for name in LABELS)
+    for result in results:
+        found = result['medians']
+        yield f'{_race_name(result):76}' + ''.join(
+            f'{_short(name, found.get(name)):>11}' for name in LABELS)
+
+
+def _short(name, found):
+    if found is None:
+        return '-'
+    return _ns(found[0]) + ' ns' if name == REFERENCE else f'x{found[1]:.2f}'
 
 
 def _cell(found, extremes):
