@@ -500,6 +500,10 @@ static void read_rows(void *arg, struct fake_grpc_call *call)
   Kr__Bigtable__ReadRowsRequest *request =
       kr__bigtable__read_rows_request__unpack(NULL, message.len, message.data);
 
+  if (message.len == 0) { /* cancelled before it came */
+    kr__bigtable__read_rows_request__free_unpacked(request, NULL);
+    return;
+  }
   must_work(request != NULL && request->rows != NULL && request->filter != NULL);
   must_work(kr_bytes_equal(fake_grpc_metadata(call, "bigtable-features"), keyroute_string("CAE=")));
   pthread_mutex_lock(&node->bigtable->lock);

@@ -10,6 +10,7 @@
 #include "test/fake_bigtable.h"
 #include "test/run_suite.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -536,6 +537,7 @@ END_TEST
 /* ---- Other methods --------------------------------------------------------------------------- */
 
 struct seen {
+  pthread_mutex_t lock; /* of all */
   char message[200];
   size_t len;
   int refusals; /* still to come */
@@ -546,6 +548,7 @@ static void mutate(void *arg, struct fake_grpc_call *call)
   struct seen *seen = arg;
   struct keyroute_bytes message = fake_grpc_request(call);
 
+  pthread_mutex_lock(&seen->lock);
   seen->len = message.len < sizeof(seen->message) ? message.len : sizeof(seen->message);
   memcpy(seen->message, message.data, seen->len);
   if (seen->refusals > 0) {
@@ -554,6 +557,7 @@ static void mutate(void *arg, struct fake_grpc_call *call)
   } else {
     fake_grpc_message(call, keyroute_string("written"));
   }
+  pthread_mutex_unlock(&seen->lock);
 }
 
 static int write_row(struct keyroute_reply **reply)
@@ -570,16 +574,18 @@ static int write_row(struct keyroute_reply **reply)
 START_TEST(test_range_hop__method_goes_to_the_ranges_table)
 {
   struct keyroute_reply *reply = NULL;
-  struct seen seen = {.refusals = 0};
+  struct seen seen = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
   fake_grpc_server_handle(fake_bigtable_server(nodes, 2), MUTATE_ROW, mutate, &seen);
   ck_assert_int_eq(write_row(&reply), 0);
 
   ck_assert(kr_bytes_equal(keyroute_reply_message(reply), keyroute_string("written")));
+  pthread_mutex_lock(&seen.lock);
   ck_assert(kr_bytes_equal(kr_bytes(seen.message, seen.len),
                            keyroute_string("\x0a\x2fprojects/keyroute/instances/keyroute/tables/"
                                            "r11\x12\x05"
                                            "apple")));
+  pthread_mutex_unlock(&seen.lock);
   keyroute_reply_free(reply);
 }
 END_TEST
@@ -587,7 +593,7 @@ END_TEST
 START_TEST(test_range_hop__what_may_have_been_written_is_not_written_again)
 {
   struct keyroute_reply *reply = NULL;
-  struct seen seen = {.refusals = 1};
+  struct seen seen = {.lock = PTHREAD_MUTEX_INITIALIZER, .refusals = 1};
 
   fake_grpc_server_handle(fake_bigtable_server(nodes, 2), MUTATE_ROW, mutate, &seen);
 
