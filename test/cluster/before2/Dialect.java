@@ -7,7 +7,7 @@ import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.client.HBaseAdmin;
 
 /**
- * Where HBase 0.94, 0.98 and 1 differ in the interfaces that they otherwise have in common, most of
+ * Where HBase 0.94, 0.96, 0.98 and 1 differ in the interfaces that they otherwise have in common, most of
  * which HBase 2 no longer has.
  */
 interface Dialect {

@@ -11,7 +11,7 @@ import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.HBaseAdmin;
 import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
 
-/** HBase 0.98 and 1, for which one source does. */
+/** HBase 0.96, 0.98 and 1, for which one source does. */
 final class Hbase implements Generation, Dialect {
   @Override
   public void prepare() {
