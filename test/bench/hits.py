@@ -69,7 +69,8 @@ class Race:
         filled = fields(ready)
         self.memory[name] = {
             'fill_ns': filled['fill_ns'] / self.regions,
-            'bytes': (filled['bytes'] or filled['grown_bytes']) / self.regions,
+            'grown_bytes': filled['grown_bytes'] / self.regions,
+            'own_bytes': filled['bytes'] / self.regions,  # as the cache says; 0 = it does not
             'huge_bytes': peer.huge_bytes()}
 
     def contenders(self):
