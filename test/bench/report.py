@@ -95,9 +95,9 @@ def memory_lines(results):
 
 
 def markdown_memory(results):
-    yield 'C and C++ by resident memory, with what was freed and the process keeps; Java by the heap'
-    yield 'in use, where keys count if a class copies them: else they are those that were read. The'
-    yield 'maps and the JDK\'s skip list hold bounds, server and number; clients the whole location.'
+    yield 'C and C++ by resident memory, with what was freed and the process keeps; Java by the'
+    yield 'heap in use, where keys count if a class copies them: else they are those read.'
+    yield 'Maps and the JDK\'s skip list hold bounds, server, number; clients the whole location.'
     yield ''
     yield from _markdown(['cache', 'regions', 'bytes a region', 'as it says', 'ns to put one in'],
                          memory_rows(results))
