@@ -13,8 +13,9 @@
  *  3. A read that was sent before the report says nothing against it. So the time of the report is
  *     noted by its answer, or its server, and flights ask (kr_reports_doubt).
  *  4. A named place (a hint) replaces the entry if it comes from the entry's own server, or has
- *     a higher sequence number than the entry; or if nothing is cached there. Places that were
- *     named, not read, count hops; after HOPS_MAX of them the catalog is asked.
+ *     a higher sequence number than the entry; or if nothing is cached there. In a range directory
+ *     a number that is not higher is an older place, which may hold old rows, whoever names it.
+ *     Places that were named, not read, count hops; after HOPS_MAX of them the catalog is asked.
  *  5. Dropping a server is one step, limited like a read: each drop costs as many reads as there
  *     are regions on it. Where it may not, only the region of the report is looked at.
  *  6. What was dropped from outside meanwhile (the cache's epoch) is not brought back.
@@ -229,6 +230,14 @@ static bool names_itself(const struct kr_report *report)
          kr_bytes_equal(keyroute_string(asked->host), keyroute_string(report->host));
 }
 
+/* Is the named place one that the range has left, by what is known of it? Only generations tell:
+ * one_name says that these are a range directory's. Without a number it is not known. */
+static bool is_left(const struct keyroute_location *known, const struct kr_report *report)
+{
+  return known->one_name && report->seqnum >= 0 &&
+         report->seqnum <= keyroute_location_seqnum(known, report->replica);
+}
+
 /* Would the named place be news to the cache (invariant 4)? Where nothing is cached, the location
  * itself has to be one of this connection's. */
 static bool is_news(struct kr_reports *reports, const struct matter *matter)
@@ -236,6 +245,9 @@ static bool is_news(struct kr_reports *reports, const struct matter *matter)
   const struct kr_report *report = matter->report;
   const struct kr_server *asked = kr_location_server(report->location, report->replica);
 
+  if (is_left(matter->entry != NULL ? matter->entry : report->location, report)) {
+    return false;
+  }
   if (matter->entry == NULL) {
     return known_server(reports, asked->host, asked->port, asked->start_code) == asked;
   }

@@ -420,6 +420,24 @@ START_TEST(test_range_hop__place_that_is_older_is_not_gone_back_to)
 }
 END_TEST
 
+/* A node that slept through moves names one that has not yet given its copy away. */
+START_TEST(test_range_hop__old_rows_are_not_read_from_a_place_that_is_no_news)
+{
+  struct range back = {11, 4 + (uint64_t)_i, "", "m", 5, -1};
+
+  publish(&(struct range){11, 6, "", "m", 4, -1});
+  fake_bigtable_make(nodes, 4, 11);
+  put(4, 11, "apple", "here");
+  assert_got("apple", "here");
+  fake_bigtable_make(nodes, 5, 11);
+  put(5, 11, "apple", "old");
+  fake_bigtable_drop(nodes, 4, 11);
+  fake_bigtable_hint(nodes, 4, descriptor_of(&back));
+  publish(&(struct range){11, 7, "", "m", 2, -1});
+  assert_got("apple", "red");
+}
+END_TEST
+
 START_TEST(test_range_hop__meta2_that_moved_costs_one_read_of_meta1)
 {
   assert_got("apple", "red");
@@ -688,6 +706,8 @@ int main(void)
   tcase_add_test(opened, test_range_hop__range_that_was_split_is_looked_up_again);
   tcase_add_test(opened, test_range_hop__place_that_a_node_names_is_taken_without_a_read);
   tcase_add_test(opened, test_range_hop__place_that_is_older_is_not_gone_back_to);
+  tcase_add_loop_test(opened, test_range_hop__old_rows_are_not_read_from_a_place_that_is_no_news, 0,
+                      3);
   tcase_add_test(opened, test_range_hop__meta2_that_moved_costs_one_read_of_meta1);
   tcase_add_loop_test(opened, test_range_hop__wait_that_a_node_asks_for_is_kept, 0, 3);
   tcase_add_test(opened, test_range_hop__status_that_no_try_can_mend_is_told_at_once);
