@@ -12,8 +12,11 @@
  * The node and each client are processes of their own: within one, threads that wait for gRPC take
  * over one another's work, which would be measured too.
  *
- *   range_bench [ROUNDS]
+ *   range_bench [ROUNDS [PORT]]
  *   range_bench node | range_bench bare PORT | range_bench module PORT    what it starts for itself
+ *
+ * With a PORT the node is one that is there: it serves a table r2 of the index, with three ranges
+ * or more that start at or below "key". test/bench/range_bench.sh has an emulator do so.
  */
 #include "lib/bigtable_read.h"
 #include "lib/bytes.h"
@@ -36,8 +39,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define INSTANCE "projects/p/instances/i"
-#define PARAMS "table_name=projects%2Fp%2Finstances%2Fi%2Ftables%2Fr2"
+#define INSTANCE "projects/keyroute/instances/keyroute"
+#define PARAMS "table_name=projects%2Fkeyroute%2Finstances%2Fkeyroute%2Ftables%2Fr2"
 #define READ_ROWS "/google.bigtable.v2.Bigtable/ReadRows"
 
 enum { ROUND = 100, RANGES = 20, TIMEOUT_MS = 10000 };
@@ -229,7 +232,7 @@ static void call_bare(const struct bare *bare)
   metadata[1].value = grpc_slice_from_static_string(PARAMS);
   grpc_metadata_array_init(&initial);
   send_bare(call, metadata, message, &initial);
-  must_work(take_messages(bare, call) == 3);
+  must_work(take_messages(bare, call) > 0);
   await_status(bare, call);
   grpc_metadata_array_destroy(&initial);
   grpc_byte_buffer_destroy(message);
@@ -259,7 +262,7 @@ static sem_t ended;
 
 static void end_call(void *arg, const struct kr_grpc_status *status)
 {
-  must_work(status->code == GRPC_STATUS_OK && *(int *)arg == 3);
+  must_work(status->code == GRPC_STATUS_OK && *(int *)arg > 0);
   sem_post(&ended);
 }
 
@@ -504,13 +507,12 @@ static void compare_all(int rounds, struct process *others)
   kr_stats_free(stats);
 }
 
+/* Against the node on `port`. */
 static void run(int rounds)
 {
-  struct process node, others[OTHERS];
+  struct process others[OTHERS];
   char text[16];
 
-  start_process(&node, "node", NULL);
-  port = (int)read_number(&node);
   snprintf(text, sizeof(text), "%d", port);
   for (int k = 0; k < OTHERS; k++) {
     start_process(&others[k], names[k], text);
@@ -519,6 +521,15 @@ static void run(int rounds)
   for (int k = 0; k < OTHERS; k++) {
     end_process(&others[k]);
   }
+}
+
+static void run_with_node(int rounds)
+{
+  struct process node;
+
+  start_process(&node, "node", NULL);
+  port = (int)read_number(&node);
+  run(rounds);
   end_process(&node);
 }
 
@@ -536,10 +547,13 @@ int main(int argc, char **argv)
   } else if (argc == 3 && strcmp(argv[1], "module") == 0) {
     port = atoi(argv[2]);
     be_module();
-  } else if (rounds > 0) {
+  } else if (rounds > 0 && argc > 2) {
+    port = atoi(argv[2]);
     run(rounds);
+  } else if (rounds > 0) {
+    run_with_node(rounds);
   } else {
-    fprintf(stderr, "usage: range_bench [ROUNDS]\n");
+    fprintf(stderr, "usage: range_bench [ROUNDS [PORT]]\n");
     return 2;
   }
   kr_mem_release(mem);
