@@ -16,7 +16,7 @@
 enum { RANGES = 30, ROWS_EACH = 4, READERS = 4, SEED = 3 };
 
 /* What is generous: an outage has to be noticed and a recovery to be quick, on a loaded machine. */
-enum { SHORT_MS = 1500, RECOVERY_MS = 1000, ROUNDS = 3, PATIENCE_MS = 10000 };
+enum { SHORT_MS = 3000, RECOVERY_MS = 1000, ROUNDS = 3, PATIENCE_MS = 10000 };
 
 /* Allocators keep a little; a connection that is forgotten is at least a hundred times that. */
 enum { CYCLES = 200, WARM_CYCLES = 20, CYCLE_BYTES_MAX = 200 };
