@@ -309,7 +309,7 @@ START_TEST(test_sweeper__s043_a_round_lets_others_have_their_turn)
   kr_loop_post(fixture.loop, &bystander.task);
   fake_loop_run();
 
-  ck_assert_uint_eq(bystander.regions, COUNT + 1 - 500);
+  ck_assert_uint_eq(bystander.regions, COUNT + 1 - 250);
   ck_assert_uint_eq(region_count(&fixture), 1);
   ck_assert(hit(&fixture, COUNT));
   ck_assert_uint_eq(counted(&fixture, KR_COUNT_EVICTED_SERVER), COUNT);
