@@ -1,10 +1,12 @@
 /*
- * How long does one floor take?
+ * How long does the skip list take, and how much memory?
  *
- * Prints nanoseconds per floor at 100, 10 000 and 1 000 000 regions: 16 hex digits of key, rows
- * drawn uniformly, each looked up inside a read section of its own, as a hit is, and one field of
- * the value read. Entries are put in random order: neighbours in the map are none in memory.
- * Each figure is the median of five runs (in brackets the extremes); every answer is checked.
+ * Prints nanoseconds of the thread's processor time for a floor, for one of 16 at once, for a put
+ * and for a take, and bytes a key, at 100, 10 000 and 1 000 000 regions with keys of three families
+ * (those of make_keys.c): 16 hex digits; "user" and 12 digits; tenant/folder/object. Rows are drawn
+ * evenly; each is looked up in a read section of its own, as a hit is (16 at once in one), and one
+ * field of the value read. Keys are put in random order: neighbours in the list are none in memory.
+ * Floors are medians of seven runs (in brackets the extremes); every answer is checked.
  *
  * Usage: skiplist_bench [largest number of regions]
  */
@@ -18,28 +20,31 @@
 #include <string.h>
 #include <time.h>
 
-#define KEY_LEN 16
-#define ROWS 65536
-#define RUNS 5
+enum { KEY_MAX = 48, ROWS = 65536, AT_ONCE = 16, RUNS = 7 };
 
 /* As long as a location roughly is. */
 struct entry {
-  char key[KEY_LEN];
   uint64_t number;
-  char rest[40];
+  size_t len;
+  char rest[96];
+  char key[KEY_MAX];
 };
 
 static struct keyroute_bytes key_in(const void *value)
 {
-  return kr_bytes(((const struct entry *)value)->key, KEY_LEN);
+  const struct entry *entry = value;
+
+  return kr_bytes(entry->key, entry->len);
 }
 
 static uint64_t random_state = 1;
 
 static uint64_t draw(void)
 {
-  random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-  return random_state >> 16;
+  random_state ^= random_state << 13;
+  random_state ^= random_state >> 7;
+  random_state ^= random_state << 17;
+  return random_state;
 }
 
 static void die(const char *text)
@@ -48,69 +53,150 @@ static void die(const char *text)
   exit(EXIT_FAILURE);
 }
 
-/* Regions start at equal steps over the whole key space; the first one at 0. */
-static uint64_t start_of(uint64_t number, uint64_t count)
+/* ---- Keys ---- */
+
+static size_t write_hex(char *out, uint64_t place)
 {
-  return number * (UINT64_MAX / count);
+  return (size_t)snprintf(out, KEY_MAX, "%016llx", (unsigned long long)place);
 }
 
-static void write_key(char out[KEY_LEN], uint64_t value)
+static size_t write_user(char *out, uint64_t place)
 {
-  for (int i = KEY_LEN - 1; i >= 0; i--, value >>= 4) {
-    out[i] = "0123456789abcdef"[value & 15];
-  }
+  return (size_t)snprintf(out, KEY_MAX, "user%012llu", (unsigned long long)place);
 }
 
-static void fill(struct kr_skiplist *list, struct entry *entries, uint64_t count)
+static size_t write_tenant(char *out, uint64_t place)
 {
-  uint64_t *order = malloc(count * sizeof(*order));
-
-  if (order == NULL) {
-    die("out of memory");
-  }
-  for (uint64_t i = 0; i < count; i++) {
-    uint64_t other = draw() % (i + 1);
-
-    order[i] = order[other];
-    order[other] = i;
-  }
-  for (uint64_t i = 0; i < count; i++) {
-    struct entry *entry = &entries[i];
-    void *replaced;
-
-    entry->number = order[i];
-    write_key(entry->key, start_of(order[i], count));
-    if (kr_skiplist_put(list, entry, &replaced) != 0) {
-      die("out of memory");
-    }
-  }
-  free(order);
+  return (size_t)snprintf(out, KEY_MAX, "tenant-%04llu/folder-%04llu/object-%08llu",
+                          (unsigned long long)(place / 10000000000),
+                          (unsigned long long)(place / 100000000 % 100),
+                          (unsigned long long)(place % 100000000));
 }
+
+static const struct family {
+  const char *name;
+  uint64_t places; /* over which regions lie at equal steps */
+  size_t (*write_key)(char *out, uint64_t place);
+} families[] = {{"hex", UINT64_MAX, write_hex},
+                {"user", 1000000000000, write_user},
+                {"tenant", 1000000000000, write_tenant}};
+
+/* ---- One list ---- */
+
+struct trial {
+  const struct family *family;
+  uint64_t count;
+  struct kr_skiplist *list;
+  struct entry *entries; /* in the order in which they are put in */
+};
+
+static char rows[ROWS][KEY_MAX];
+static struct keyroute_bytes row_keys[ROWS];
+static uint64_t answers[ROWS];
 
 static double seconds(void)
 {
   struct timespec now;
 
-  clock_gettime(CLOCK_MONOTONIC, &now);
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* Nanoseconds per floor over all rows. */
-static double run(const struct kr_skiplist *list, char (*rows)[KEY_LEN], const uint64_t *answers)
+static void make_entries(struct trial *trial)
+{
+  uint64_t step = trial->family->places / trial->count;
+
+  trial->entries = calloc(trial->count, sizeof(*trial->entries));
+  if (trial->entries == NULL) {
+    die("out of memory");
+  }
+  for (uint64_t i = 0; i < trial->count; i++) {
+    uint64_t other = draw() % (i + 1);
+
+    trial->entries[i].number = trial->entries[other].number;
+    trial->entries[other].number = i;
+  }
+  for (uint64_t i = 0; i < trial->count; i++) {
+    struct entry *entry = &trial->entries[i];
+
+    entry->len = trial->family->write_key(entry->key, entry->number * step);
+  }
+}
+
+static void draw_rows(const struct trial *trial)
+{
+  uint64_t step = trial->family->places / trial->count;
+
+  for (size_t i = 0; i < ROWS; i++) {
+    answers[i] = draw() % trial->count;
+    row_keys[i] =
+        kr_bytes(rows[i], trial->family->write_key(rows[i], answers[i] * step + draw() % step));
+  }
+}
+
+static double put_all(const struct trial *trial)
+{
+  double begin = seconds();
+
+  for (uint64_t i = 0; i < trial->count; i++) {
+    void *replaced;
+
+    if (kr_skiplist_put(trial->list, &trial->entries[i], &replaced) != 0) {
+      die("out of memory");
+    }
+  }
+  return (seconds() - begin) * 1e9 / (double)trial->count;
+}
+
+static double take_all(const struct trial *trial)
+{
+  double begin = seconds();
+
+  for (uint64_t i = 0; i < trial->count; i++) {
+    if (kr_skiplist_take(trial->list, key_in(&trial->entries[i])) != &trial->entries[i]) {
+      die("wrong value taken");
+    }
+  }
+  return (seconds() - begin) * 1e9 / (double)trial->count;
+}
+
+static void check(const struct entry *entry, size_t row)
+{
+  if (entry == NULL || entry->number != answers[row]) {
+    die("wrong answer");
+  }
+}
+
+static double one_by_one(const struct trial *trial)
 {
   double begin = seconds();
 
   for (size_t i = 0; i < ROWS; i++) {
     kr_rcu_read_begin();
-    const struct entry *entry = kr_skiplist_floor(list, kr_bytes(rows[i], KEY_LEN));
+    check(kr_skiplist_floor(trial->list, row_keys[i]), i);
+    kr_rcu_read_end();
+  }
+  return (seconds() - begin) * 1e9 / ROWS;
+}
 
-    if (entry == NULL || entry->number != answers[i]) {
-      die("wrong answer");
+static double many_at_once(const struct trial *trial)
+{
+  double begin = seconds();
+
+  for (size_t i = 0; i < ROWS; i += AT_ONCE) {
+    void *found[AT_ONCE];
+
+    kr_rcu_read_begin();
+    kr_skiplist_floor_many(trial->list, found, &row_keys[i], AT_ONCE);
+    for (size_t j = 0; j < AT_ONCE; j++) {
+      check(found[j], i + j);
     }
     kr_rcu_read_end();
   }
   return (seconds() - begin) * 1e9 / ROWS;
 }
+
+/* ---- Figures ---- */
 
 static int compare_figures(const void *a, const void *b)
 {
@@ -120,44 +206,51 @@ static int compare_figures(const void *a, const void *b)
   return (*left > *right) - (*left < *right);
 }
 
-static void measure(uint64_t count)
+static void print_median(double figures[RUNS])
 {
-  static char rows[ROWS][KEY_LEN];
-  static uint64_t answers[ROWS];
-  struct kr_mem *mem = kr_mem_new(NULL);
-  struct kr_skiplist *list = mem != NULL ? kr_skiplist_new(mem, key_in) : NULL;
-  struct entry *entries = calloc(count, sizeof(*entries));
-  double figures[RUNS];
+  qsort(figures, RUNS, sizeof(figures[0]), compare_figures);
+  printf("  %7.1f (%.1f to %.1f)", figures[RUNS / 2], figures[0], figures[RUNS - 1]);
+}
 
-  if (list == NULL || entries == NULL) {
+static void measure(const struct family *family, uint64_t count)
+{
+  struct kr_mem *mem = kr_mem_new(NULL);
+  struct trial trial = {.family = family, .count = count};
+  double single[RUNS], many[RUNS];
+
+  trial.list = mem != NULL ? kr_skiplist_new(mem, key_in) : NULL;
+  if (trial.list == NULL) {
     die("out of memory");
   }
-  fill(list, entries, count);
-  for (size_t i = 0; i < ROWS; i++) {
-    uint64_t row = draw() << 16 ^ draw();
-    uint64_t number = row / (UINT64_MAX / count);
+  make_entries(&trial);
+  draw_rows(&trial);
+  double put_ns = put_all(&trial);
 
-    answers[i] = number < count ? number : count - 1;
-    write_key(rows[i], row);
-  }
-  run(list, rows, answers);
+  one_by_one(&trial);
   for (int i = 0; i < RUNS; i++) {
-    figures[i] = run(list, rows, answers);
+    single[i] = one_by_one(&trial);
+    many[i] = many_at_once(&trial);
   }
-  qsort(figures, RUNS, sizeof(figures[0]), compare_figures);
-  printf("%8llu regions  %7.1f ns/floor (%.1f to %.1f)\n", (unsigned long long)count,
-         figures[RUNS / 2], figures[0], figures[RUNS - 1]);
-  kr_skiplist_free(list);
+  printf("%-6s %8llu", family->name, (unsigned long long)count);
+  print_median(single);
+  print_median(many);
+  printf("  %5.1f", (double)kr_skiplist_size(trial.list) / (double)count);
+  printf("  %6.0f  %6.0f\n", put_ns, take_all(&trial));
+  kr_skiplist_free(trial.list);
+  kr_rcu_barrier();
   kr_mem_release(mem);
-  free(entries);
+  free(trial.entries);
 }
 
 int main(int argc, char **argv)
 {
   uint64_t largest = argc > 1 ? strtoull(argv[1], NULL, 10) : 1000000;
 
-  for (uint64_t count = 100; count <= largest; count *= 100) {
-    measure(count);
+  puts("keys    regions  ns a floor  ns each of 16 at once  bytes a key  ns a put  ns a take");
+  for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+    for (uint64_t count = 100; count <= largest; count *= 100) {
+      measure(&families[i], count);
+    }
   }
   return EXIT_SUCCESS;
 }
