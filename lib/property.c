@@ -285,14 +285,6 @@ static const struct kr_property properties[KR_PROPERTY_COUNT] = {
          .reason = "A node that owes an answer and has been silent for so long is asked whether it "
                    "is there; 0 is never. Servers break the connection with whoever asks more "
                    "often than they allow: once in five minutes, if they were told nothing else."},
-    [KR_PROPERTY_RANGE_STOP] =
-        {.name = "keyroute.range.stop.after.writes",
-         .unit = "writes",
-         .min = 0,
-         .max = 2147483647,
-         .fallback = "0",
-         .reason = "For tests: a change of a range directory ends after so many writes, as if its "
-                   "process had died; 0 is never."},
     [KR_PROPERTY_REGISTRY] =
         {.name = "keyroute.registry",
          .fallback = "zookeeper",

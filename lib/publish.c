@@ -457,12 +457,10 @@ static int read_whole(struct kr_range_list *after, struct kr_directory *director
 }
 
 int kr_publish(struct kr_range_list *after, struct kr_publish_means *means,
-               const struct kr_publish_request *request, uint64_t stop_after,
-               struct kr_failure *failure)
+               const struct kr_publish_request *request, struct kr_failure *failure)
 {
   struct kr_directory directory = {.means = means};
-  struct kr_publisher publisher = {
-      .means = means, .directory = &directory, .stop_after = stop_after};
+  struct kr_publisher publisher = {.means = means, .directory = &directory};
   bool is_it = false;
 
   if (request->level == KR_META1 && means->fixed) {
@@ -586,14 +584,11 @@ static int begin_directory(struct kr_range_list *after, struct kr_publisher *pub
 }
 
 int kr_publish_begin(struct kr_range_list *after, struct kr_publish_means *means,
-                     const struct kr_publish_beginning *beginning, uint64_t stop_after,
-                     struct kr_failure *failure)
+                     const struct kr_publish_beginning *beginning, struct kr_failure *failure)
 {
   struct kr_directory directory = {.means = means};
-  struct kr_publisher publisher = {.means = means,
-                                   .families = beginning->families,
-                                   .family_count = beginning->family_count,
-                                   .stop_after = stop_after};
+  struct kr_publisher publisher = {
+      .means = means, .families = beginning->families, .family_count = beginning->family_count};
   int error = check_beginning(beginning, failure);
 
   if (error == 0 && !means->fixed) {

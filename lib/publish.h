@@ -8,18 +8,15 @@
 /* Changes of the range directory, from a request to the last write. */
 
 /* Carry a request out. An interrupted change that is found is seen to first.
- *  after       receives the ranges that are there instead of the old ones
- *  stop_after  writes after which to stop, for tests; 0 = never
+ *  after  receives the ranges that are there instead of the old ones
  * Errors: INVALID_ARGUMENT what is asked cannot be; HOLE no range holds the key; CORRUPT rows of
  * the directory that cannot be believed, or that somebody else has changed; OVERLOADED somebody
- * else publishes; CANCELLED stop_after; those of nodes and registry. */
+ * else publishes; those of nodes and registry. */
 int kr_publish(struct kr_range_list *after, struct kr_publish_means *means,
-               const struct kr_publish_request *request, uint64_t stop_after,
-               struct kr_failure *failure);
+               const struct kr_publish_request *request, struct kr_failure *failure);
 
 /* Make a directory where there is none. As kr_publish. */
 int kr_publish_begin(struct kr_range_list *after, struct kr_publish_means *means,
-                     const struct kr_publish_beginning *beginning, uint64_t stop_after,
-                     struct kr_failure *failure);
+                     const struct kr_publish_beginning *beginning, struct kr_failure *failure);
 
 #endif

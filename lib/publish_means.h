@@ -32,7 +32,7 @@ struct kr_publish_ops {
   int (*write_root)(struct kr_publish_means *means, struct keyroute_bytes data, int64_t version,
                     struct kr_failure *failure);
 
-  /* Is this still the one that may publish? */
+  /* Is this still the one that may publish? Asked before each write. */
   int (*check)(struct kr_publish_means *means, struct kr_failure *failure);
 };
 

@@ -11,12 +11,10 @@ struct kr_publisher {
   const struct kr_change *change;   /* for the note; NULL = a directory is being begun */
   const char *const *families;      /* of the table of map's range that is made */
   size_t family_count;
-  uint64_t stop_after; /* for tests: writes after which to stop; 0 = never */
-  uint64_t writes;     /* so far */
 };
 
 /* Do one step. What it replaces has to be what the plan knows. Errors: CORRUPT it is not: somebody
- * else has changed it; CANCELLED stop_after; those of the means. */
+ * else has changed it; those of the means. */
 int kr_step_do(struct kr_publisher *publisher, const struct kr_step *step,
                struct kr_failure *failure);
 

@@ -343,8 +343,7 @@ static int change_range(struct keyroute_ranges *ranges, struct visit *visit,
                        change.right_node_count, false, failure);
   }
   if (error == 0 && (error = reach(visit, true)) == 0) {
-    error = kr_publish(&ranges->list, &visit->publish.means, request,
-                       visit->conn->settings->range_stop_after, failure);
+    error = kr_publish(&ranges->list, &visit->publish.means, request, failure);
   }
   kr_free(mem, lists[0]);
   kr_free(mem, lists[1]);
@@ -452,8 +451,7 @@ static int make_directory(struct keyroute_ranges *ranges, struct visit *visit,
   }
   if (error == 0 && (error = check_place(visit, &beginning.meta1, failure)) == 0 &&
       (error = reach(visit, true)) == 0) {
-    error = kr_publish_begin(&ranges->list, &visit->publish.means, &beginning,
-                             visit->conn->settings->range_stop_after, failure);
+    error = kr_publish_begin(&ranges->list, &visit->publish.means, &beginning, failure);
   }
   for (size_t i = 0; i < 3; i++) {
     kr_free(mem, lists[i]);

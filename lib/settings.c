@@ -193,7 +193,6 @@ static void fill_numbers(struct kr_settings *settings, const struct source *from
   settings->max_frame_len = (size_t)get_number(from, KR_PROPERTY_FRAME_MAX);
   settings->max_queue_len = (size_t)get_number(from, KR_PROPERTY_SERVER_QUEUE_MAX);
   settings->max_pending = (uint64_t)get_number(from, KR_PROPERTY_PENDING_MAX);
-  settings->range_stop_after = (uint64_t)get_number(from, KR_PROPERTY_RANGE_STOP);
   settings->deadline_ms = get_deadline(from);
   settings->retries = (int)get_number(from, KR_PROPERTY_RETRIES);
   settings->pause_ms = get_number(from, KR_PROPERTY_PAUSE);

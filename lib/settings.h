@@ -19,8 +19,7 @@ struct kr_settings {
   char *meta_znode;  /* "meta-region-server"; NULL = the layout has none */
   char *root_znode;  /* "root-region-server", of older clusters; NULL = the layout has none */
   char *range_znode; /* "meta1", of range directories; NULL = the layout has none */
-  char *range_instance;      /* "projects/PROJECT/instances/INSTANCE"; NULL as well */
-  uint64_t range_stop_after; /* writes of a change of the directory; 0 = never */
+  char *range_instance; /* "projects/PROJECT/instances/INSTANCE"; NULL as well */
   int64_t session_timeout_ms;
   int64_t session_idle_ms; /* end the ZooKeeper session after so long without a read; 0 = keep */
 

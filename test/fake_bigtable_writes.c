@@ -14,11 +14,12 @@
 
 #define BIGTABLE "/google.bigtable.v2.Bigtable/"
 
-enum { NOT_FOUND = 5, ALREADY_EXISTS = 6 };
+enum { NOT_FOUND = 5, ALREADY_EXISTS = 6, FAILED_PRECONDITION = 9 };
 
 struct fake_bigtable_writes {
   struct fake_bigtable *bigtable;
   struct kr_mem *mem;
+  int left; /* atomic: nodes have threads of their own */
   struct target {
     struct fake_bigtable_writes *writes;
     int node;
@@ -111,6 +112,21 @@ static bool matches(const struct target *target, uint64_t range, struct keyroute
 
 /* ---- Handlers -------------------------------------------------------------------------------- */
 
+/* May one more be written? False = it was answered. */
+static bool is_taken(const struct target *target, struct fake_grpc_call *call)
+{
+  int *left = &target->writes->left;
+
+  if (__atomic_load_n(left, __ATOMIC_RELAXED) == 0) {
+    fake_grpc_status(call, FAILED_PRECONDITION, "nothing more is written");
+    return false;
+  }
+  if (__atomic_load_n(left, __ATOMIC_RELAXED) > 0) {
+    __atomic_sub_fetch(left, 1, __ATOMIC_RELAXED);
+  }
+  return true;
+}
+
 /* The table that a request names, by the field of that number; 0 = it was answered: not found. */
 static uint64_t find_range(const struct target *target, struct fake_grpc_call *call)
 {
@@ -123,9 +139,15 @@ static uint64_t find_range(const struct target *target, struct fake_grpc_call *c
   return 0;
 }
 
+/* The same for a write: 0 also if it was refused. */
+static uint64_t find_written(const struct target *target, struct fake_grpc_call *call)
+{
+  return is_taken(target, call) ? find_range(target, call) : 0;
+}
+
 static void mutate_row(void *arg, struct fake_grpc_call *call)
 {
-  uint64_t range = find_range(arg, call);
+  uint64_t range = find_written(arg, call);
 
   if (range != 0) {
     mutate_all(arg, range, fake_grpc_request(call), 3);
@@ -136,7 +158,7 @@ static void mutate_row(void *arg, struct fake_grpc_call *call)
 static void check_and_mutate_row(void *arg, struct fake_grpc_call *call)
 {
   const struct target *target = arg;
-  uint64_t range = find_range(target, call);
+  uint64_t range = find_written(target, call);
   struct kr_buf answer;
 
   if (range == 0) {
@@ -156,6 +178,9 @@ static void create_table(void *arg, struct fake_grpc_call *call)
   const struct target *target = arg;
   uint64_t range = range_of(find_field(fake_grpc_request(call), 2));
 
+  if (!is_taken(target, call)) {
+    return;
+  }
   if (fake_bigtable_stands(target->writes->bigtable, target->node, range)) {
     fake_grpc_status(call, ALREADY_EXISTS, "the table is there");
     return;
@@ -167,7 +192,7 @@ static void create_table(void *arg, struct fake_grpc_call *call)
 static void delete_table(void *arg, struct fake_grpc_call *call)
 {
   const struct target *target = arg;
-  uint64_t range = find_range(target, call);
+  uint64_t range = find_written(target, call);
 
   if (range != 0) {
     fake_bigtable_drop(target->writes->bigtable, target->node, range);
@@ -188,6 +213,7 @@ struct fake_bigtable_writes *fake_bigtable_writes_start(struct fake_bigtable *bi
 
   writes->bigtable = bigtable;
   writes->mem = must(kr_mem_new(NULL));
+  writes->left = -1;
   for (int i = 0; i < nodes; i++) {
     struct fake_grpc_server *server = fake_bigtable_server(bigtable, i);
     struct target *target = &writes->targets[i];
@@ -200,6 +226,11 @@ struct fake_bigtable_writes *fake_bigtable_writes_start(struct fake_bigtable *bi
     fake_grpc_server_handle(server, KR_BIGTABLE_GET_TABLE, get_table, target);
   }
   return writes;
+}
+
+void fake_bigtable_writes_limit(struct fake_bigtable_writes *writes, int left)
+{
+  __atomic_store_n(&writes->left, left, __ATOMIC_RELAXED);
 }
 
 void fake_bigtable_writes_free(struct fake_bigtable_writes *writes)

@@ -420,6 +420,11 @@ static int check(struct kr_publish_means *means, struct kr_failure *failure)
     kr_fail(failure, KEYROUTE_E_OVERLOADED, "the lock is lost");
     return failure->code;
   }
+  if (nodes->writes_left == 0) {
+    kr_fail(failure, KEYROUTE_E_CANCELLED, "the publisher died");
+    return failure->code;
+  }
+  nodes->writes_left--;
   return 0;
 }
 
@@ -427,7 +432,8 @@ static const struct kr_publish_ops ops = {scan, call, read_root, write_root, che
 
 void fake_nodes_init(struct fake_nodes *nodes, struct kr_mem *mem)
 {
-  *nodes = (struct fake_nodes){.means = {.ops = &ops, .mem = mem}, .root_version = -1};
+  *nodes = (struct fake_nodes){
+      .means = {.ops = &ops, .mem = mem}, .root_version = -1, .writes_left = UINT64_MAX};
 }
 
 void fake_nodes_clear(struct fake_nodes *nodes)

@@ -43,6 +43,7 @@ struct fake_nodes {
   unsigned long fail_at;  /* this one fails; 0 = none */
   bool fail_after;        /* when it is done */
   bool not_mine;          /* the lock is lost */
+  uint64_t writes_left;   /* then the publisher dies */
   void (*changed)(void);  /* called after each change; NULL = nobody */
 };
 
