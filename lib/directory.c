@@ -27,12 +27,6 @@ enum { PAGE_ROWS = 1000 };
 #define FAMILY "r"
 #define QUALIFIER "d"
 
-static int short_of_memory(struct kr_failure *failure)
-{
-  kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory");
-  return KEYROUTE_E_NO_MEMORY;
-}
-
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
 void kr_directory_table(struct kr_buf *out, uint64_t id)
@@ -86,7 +80,7 @@ static int read_pages(struct kr_publish_means *means, const struct kr_descriptor
   do {
     scan->start_row = kr_buf_view(&start);
     error = start.failed || page->last->failed
-                ? short_of_memory(page->failure)
+                ? kr_fail(page->failure, KEYROUTE_E_NO_MEMORY, "out of memory")
                 : means->ops->scan(means, node, scan, take_page, page, page->failure);
     start.len = 0;
     kr_buf_bytes(&start, kr_buf_view(page->last));
@@ -110,7 +104,7 @@ int kr_directory_rows(struct kr_publish_means *means, uint64_t id,
   kr_buf_init(&last, means->mem);
   kr_directory_table(&table, id);
   if (table.failed) {
-    error = short_of_memory(failure);
+    error = kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory");
   } else {
     struct kr_scan scan = {.region = kr_buf_view(&table),
                            .start_row = start,
@@ -137,7 +131,7 @@ int kr_directory_stands(bool *out, struct kr_publish_means *means, uint64_t id,
   kr_buf_init(&reply, means->mem);
   kr_directory_table(&table, id);
   method.region = kr_buf_view(&table);
-  error = table.failed ? short_of_memory(failure)
+  error = table.failed ? kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory")
                        : means->ops->call(means, node, &method, &reply, failure);
   kr_buf_clear(&table);
   kr_buf_clear(&reply);
@@ -156,9 +150,9 @@ static int corrupt(struct kr_failure *failure, enum kr_level level, struct keyro
 {
   char text[128];
 
-  kr_fail(failure, KEYROUTE_E_CORRUPT, "row %s of %s cannot be believed: %s",
-          kr_bytes_print(text, sizeof(text), key), level == KR_META2 ? "meta1" : "meta2", reason);
-  return KEYROUTE_E_CORRUPT;
+  return kr_fail(failure, KEYROUTE_E_CORRUPT, "row %s of %s cannot be believed: %s",
+                 kr_bytes_print(text, sizeof(text), key), level == KR_META2 ? "meta1" : "meta2",
+                 reason);
 }
 
 /* Read the row of a range of this level. */
@@ -176,13 +170,13 @@ static int read_range(struct kr_descriptor **out, struct kr_mem *mem, enum kr_le
   int error = kr_descriptor_read(&range, mem, cell->value, &reason);
 
   if (error != 0) {
-    return error == KEYROUTE_E_NO_MEMORY ? short_of_memory(failure)
+    return error == KEYROUTE_E_NO_MEMORY ? kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory")
                                          : corrupt(failure, level, row->key, reason);
   }
   kr_buf_init(&key, mem);
   kr_level_key(&key, level, range->start_key);
   if (key.failed) {
-    error = short_of_memory(failure);
+    error = kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory");
   } else if (!kr_bytes_equal(kr_buf_view(&key), row->key)) {
     error = corrupt(failure, level, row->key, "its descriptor has another start key");
   }
@@ -207,7 +201,7 @@ static int keep_meta2(struct kr_directory *directory, const struct kr_row *row,
     struct kr_descriptor **list = kr_realloc(mem, directory->meta2, room * sizeof(*list));
 
     if (list == NULL) {
-      return short_of_memory(failure);
+      return kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory");
     }
     directory->meta2 = list;
     directory->meta2_room = room;
@@ -241,14 +235,13 @@ static int read_root(struct kr_directory *directory, struct kr_failure *failure)
   int error = means->ops->read_root(means, &data, &directory->version, failure);
 
   if (error == 0 && data.failed) {
-    error = short_of_memory(failure);
+    error = kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory");
   } else if (error == 0 && directory->version >= 0) {
     error = kr_descriptor_read(&directory->root, means->mem, kr_buf_view(&data), &reason);
     if (error != 0) {
-      kr_fail(failure, error == KEYROUTE_E_CORRUPT ? KEYROUTE_E_BOOTSTRAP : error,
-              "what says where meta1 is cannot be believed: %s",
-              error == KEYROUTE_E_CORRUPT ? reason : "out of memory");
-      error = failure->code;
+      error = kr_fail(failure, error == KEYROUTE_E_CORRUPT ? KEYROUTE_E_BOOTSTRAP : error,
+                      "what says where meta1 is cannot be believed: %s",
+                      error == KEYROUTE_E_CORRUPT ? reason : "out of memory");
     }
   }
   kr_buf_clear(&data);
@@ -372,7 +365,7 @@ int kr_directory_walk(struct kr_directory *directory, struct keyroute_bytes star
   kr_buf_init(&first, walk.mem);
   kr_level_key(&first, KR_MAP, start);
   struct keyroute_bytes row = kr_buf_view(&first);
-  int error = first.failed ? short_of_memory(failure) : 0;
+  int error = first.failed ? kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory") : 0;
 
   while (error == 0 && walk.outcome == KR_VISIT_ON && row.len > 0) {
     error = walk_stretch(directory, &row, &walk, failure);
@@ -420,10 +413,9 @@ int kr_directory_row(struct kr_descriptor **out, struct kr_directory *directory,
       level == KR_META2 ? directory->root : kr_directory_meta2(directory, one.key);
 
   if (key.failed || stop.failed) {
-    error = short_of_memory(failure);
+    error = kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory");
   } else if (above == NULL) {
-    kr_fail(failure, KEYROUTE_E_HOLE, "no range of meta2 holds the row of a range of map");
-    error = failure->code;
+    error = kr_fail(failure, KEYROUTE_E_HOLE, "no range of meta2 holds the row of a range of map");
   } else {
     error = kr_directory_rows(directory->means, above->id, &above->replicas[0], one.key,
                               kr_buf_view(&stop), visit_one, &one, failure);

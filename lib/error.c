@@ -70,7 +70,7 @@ enum keyroute_kind keyroute_error_kind(int error)
   return row != NULL ? row->kind : KEYROUTE_KIND_NONE;
 }
 
-void kr_fail(struct kr_failure *failure, int code, const char *format, ...)
+int kr_fail(struct kr_failure *failure, int code, const char *format, ...)
 {
   va_list arguments;
 
@@ -80,6 +80,7 @@ void kr_fail(struct kr_failure *failure, int code, const char *format, ...)
   va_start(arguments, format);
   vsnprintf(failure->message, sizeof(failure->message), format, arguments);
   va_end(arguments);
+  return code;
 }
 
 int kr_detail_fail(struct keyroute_detail *detail, int code, const char *format, ...)

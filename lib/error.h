@@ -31,8 +31,9 @@ struct kr_failure {
   char message[768];         /* one line, printable, names the thing */
 };
 
-/* Fill in a failure with the code's own kind; the message is printf-like and cut to fit. */
-void kr_fail(struct kr_failure *failure, int code, const char *format, ...)
+/* Fill in a failure with the code's own kind; the message is printf-like and cut to fit. Returns
+ * code. */
+int kr_fail(struct kr_failure *failure, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* The same for a caller's detail, as much of it as its size says is there; NULL is accepted.

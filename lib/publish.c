@@ -32,22 +32,13 @@
 /* How many ids are tried whose tables stand somewhere, left over. */
 enum { IDS_TRIED = 100 };
 
-#define REFUSE(failure, ...)                                                                       \
-  (kr_fail((failure), KEYROUTE_E_INVALID_ARGUMENT, __VA_ARGS__), KEYROUTE_E_INVALID_ARGUMENT)
-
-static int short_of_memory(struct kr_failure *failure)
-{
-  kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory");
-  return KEYROUTE_E_NO_MEMORY;
-}
-
 /* ---- Carrying out ---------------------------------------------------------------------------- */
 
 static int do_steps(struct kr_publisher *publisher, const struct kr_plan *plan, size_t from,
                     struct kr_failure *failure)
 {
   bool switched = from > 0;
-  int error = plan->failed ? short_of_memory(failure) : 0;
+  int error = plan->failed ? kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory") : 0;
 
   for (size_t i = from; i < plan->count && error == 0; i++) {
     const struct kr_step *step = &plan->steps[i];
@@ -119,7 +110,7 @@ static int undo(struct kr_publisher *publisher, const struct kr_change *change,
 
   kr_plan_init(&plan, publisher->means->mem);
   kr_plan_undo(&plan, change);
-  int error = plan.failed ? short_of_memory(failure) : 0;
+  int error = plan.failed ? kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory") : 0;
 
   for (size_t i = 0; i < plan.count && error == 0; i++) {
     error = kr_step_do(publisher, &plan.steps[i], failure);
@@ -166,14 +157,14 @@ static int refuse_half_made(const struct kr_change *change, struct kr_failure *f
   char key[128];
 
   if (change->new_count == 2) {
-    return REFUSE(failure,
-                  "the split of map's range r%" PRIu64 " at \"%s\" into r%" PRIu64 " and r%" PRIu64
-                  " was interrupted half-way: have it made again first",
-                  olds[0].id, kr_bytes_print(key, sizeof(key), news[1].start_key), news[0].id,
-                  news[1].id);
+    return kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT,
+                   "the split of map's range r%" PRIu64 " at \"%s\" into r%" PRIu64 " and r%" PRIu64
+                   " was interrupted half-way: have it made again first",
+                   olds[0].id, kr_bytes_print(key, sizeof(key), news[1].start_key), news[0].id,
+                   news[1].id);
   }
-  return REFUSE(
-      failure,
+  return kr_fail(
+      failure, KEYROUTE_E_INVALID_ARGUMENT,
       "the merge of map's ranges r%" PRIu64 " and r%" PRIu64 ", from \"%s\" on, into r%" PRIu64
       " was interrupted half-way: have it made again first",
       olds[0].id, olds[1].id, kr_bytes_print(key, sizeof(key), news[0].start_key), news[0].id);
@@ -192,7 +183,7 @@ static int recover(bool *is_it, struct kr_publisher *publisher,
   kr_plan_init(&plan, publisher->means->mem);
   kr_plan_carry_out(&plan, change);
   publisher->change = change;
-  int error = plan.failed ? short_of_memory(failure)
+  int error = plan.failed ? kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory")
                           : find_progress(&first, &whole, publisher, &plan, failure);
 
   if (error == 0 && first == 0) {
@@ -258,16 +249,15 @@ static int check_census(const struct kr_census *census, struct kr_failure *failu
   char key[128];
 
   if (holder == NULL) {
-    kr_fail(failure, KEYROUTE_E_HOLE, "no range of %s holds the key \"%s\"", level,
-            kr_bytes_print(key, sizeof(key), request->key));
-    return failure->code;
+    return kr_fail(failure, KEYROUTE_E_HOLE, "no range of %s holds the key \"%s\"", level,
+                   kr_bytes_print(key, sizeof(key), request->key));
   }
   if (census->overlaps ||
       (next != NULL &&
        (holder->end_key.len == 0 || kr_bytes_compare(next->start_key, holder->end_key) < 0))) {
-    kr_fail(failure, KEYROUTE_E_OVERLAP, "%s's range r%" PRIu64 " at \"%s\" overlaps another one",
-            level, holder->id, kr_bytes_print(key, sizeof(key), holder->start_key));
-    return failure->code;
+    return kr_fail(failure, KEYROUTE_E_OVERLAP,
+                   "%s's range r%" PRIu64 " at \"%s\" overlaps another one", level, holder->id,
+                   kr_bytes_print(key, sizeof(key), holder->start_key));
   }
   return 0;
 }
@@ -278,8 +268,9 @@ static int check_ids(const struct kr_census *census, struct kr_failure *failure)
                census->used_by == KR_MAP;
 
   if (census->request->level == KR_MAP && census->used_id > 0 && !keeps) {
-    return REFUSE(failure, "the id %" PRIu64 " is in use: a range of %s has it", census->used_id,
-                  kr_level_name(census->used_by));
+    return kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT,
+                   "the id %" PRIu64 " is in use: a range of %s has it", census->used_id,
+                   kr_level_name(census->used_by));
   }
   return 0;
 }
@@ -303,8 +294,8 @@ static int choose_id(uint64_t *id, struct kr_publish_means *means, uint64_t abov
       return 0;
     }
   }
-  return REFUSE(failure, "the nodes have left over tables of all ids from %" PRIu64 " on",
-                above + 1);
+  return kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT,
+                 "the nodes have left over tables of all ids from %" PRIu64 " on", above + 1);
 }
 
 /* The ids of the new ranges: the caller's, or this library's. */
@@ -349,8 +340,9 @@ static int make_plan(struct kr_change *out, struct kr_publish_means *means,
     return kr_plan_split(out, level, census->holder, request->key, ids, census->nodes, failure);
   case KR_PUBLISH_MERGE:
     if (census->next == NULL) {
-      return REFUSE(failure, "%s's range r%" PRIu64 " is the last: none is behind it to merge with",
-                    kr_level_name(level), census->holder->id);
+      return kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT,
+                     "%s's range r%" PRIu64 " is the last: none is behind it to merge with",
+                     kr_level_name(level), census->holder->id);
     }
     return kr_plan_merge(out, level, census->holder, census->next, ids[0], &census->nodes[0],
                          failure);
@@ -375,10 +367,10 @@ static int check_tables(struct kr_publish_means *means, const struct kr_change *
 
       error = kr_directory_stands(&stands, means, range->id, node, failure);
       if (error == 0 && !stands) {
-        error = REFUSE(failure,
-                       "there is no table r%" PRIu64
-                       " on %.*s:%u: it has to stand, and to be filled, beforehand",
-                       range->id, (int)node->host.len, (const char *)node->host.data, node->port);
+        error = kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT,
+                        "there is no table r%" PRIu64
+                        " on %.*s:%u: it has to stand, and to be filled, beforehand",
+                        range->id, (int)node->host.len, (const char *)node->host.data, node->port);
       }
     }
   }
@@ -392,7 +384,7 @@ static int keep_after(struct kr_range_list *after, const struct kr_descriptor *r
 {
   for (size_t i = 0; i < count; i++) {
     if (!kr_range_list_add(after, &ranges[i])) {
-      return short_of_memory(failure);
+      return kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory");
     }
   }
   return 0;
@@ -435,8 +427,8 @@ static int read_whole(struct kr_range_list *after, struct kr_directory *director
   int error = kr_directory_read(directory, publisher->means, failure);
 
   if (error == 0 && directory->root == NULL) {
-    kr_fail(failure, KEYROUTE_E_BOOTSTRAP, "there is no range directory: it has to be begun first");
-    error = failure->code;
+    error = kr_fail(failure, KEYROUTE_E_BOOTSTRAP,
+                    "there is no range directory: it has to be begun first");
   }
   publisher->root = directory->root;
   if (error != 0 || directory->note == NULL) {
@@ -464,7 +456,8 @@ int kr_publish(struct kr_range_list *after, struct kr_publish_means *means,
   bool is_it = false;
 
   if (request->level == KR_META1 && means->fixed) {
-    return REFUSE(failure, "with registry static nobody could be told where meta1 moves");
+    return kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT,
+                   "with registry static nobody could be told where meta1 moves");
   }
   int error = read_whole(after, &directory, &is_it, &publisher, request, failure);
 
@@ -496,21 +489,24 @@ static int refuse_existing(const struct kr_directory *directory, struct kr_failu
 {
   const struct kr_descriptor_replica *node = &directory->root->replicas[0];
 
-  return REFUSE(failure, "there is a range directory already: its meta1 is r%" PRIu64 " on %.*s:%u",
-                directory->root->id, (int)node->host.len, (const char *)node->host.data,
-                node->port);
+  return kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT,
+                 "there is a range directory already: its meta1 is r%" PRIu64 " on %.*s:%u",
+                 directory->root->id, (int)node->host.len, (const char *)node->host.data,
+                 node->port);
 }
 
 static int check_nodes(const struct kr_nodes *nodes, enum kr_level level,
                        struct kr_failure *failure)
 {
   if (nodes->count == 0) {
-    return REFUSE(failure, "no node is named for %s", kr_level_name(level));
+    return kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT, "no node is named for %s",
+                   kr_level_name(level));
   }
   for (size_t i = 0; i < nodes->count; i++) {
     for (size_t j = 0; j < i; j++) {
       if (kr_same_place(&nodes->list[i], &nodes->list[j])) {
-        return REFUSE(failure, "a node is named twice for %s", kr_level_name(level));
+        return kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT, "a node is named twice for %s",
+                       kr_level_name(level));
       }
     }
   }
@@ -528,8 +524,8 @@ static int check_beginning(const struct kr_publish_beginning *beginning, struct 
     error = check_nodes(&beginning->map, KR_MAP, failure);
   }
   if (error == 0 && (beginning->map_id < 2 || beginning->map_id > KR_RANGE_ID_MAX)) {
-    error = REFUSE(failure, "the id %" PRIu64 " is not 2 to %" PRIu64, beginning->map_id,
-                   KR_RANGE_ID_MAX);
+    error = kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT, "the id %" PRIu64 " is not 2 to %" PRIu64,
+                    beginning->map_id, KR_RANGE_ID_MAX);
   }
   return error;
 }
@@ -538,7 +534,7 @@ static int check_beginning(const struct kr_publish_beginning *beginning, struct 
 static int do_beginning(struct kr_publisher *publisher, const struct kr_plan *plan,
                         struct kr_failure *failure)
 {
-  int error = plan->failed ? short_of_memory(failure) : 0;
+  int error = plan->failed ? kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory") : 0;
 
   for (size_t i = 0; i < plan->count && error == 0; i++) {
     const struct kr_step *step = &plan->steps[i];

@@ -14,12 +14,6 @@
 
 #include <inttypes.h>
 
-static int short_of_memory(struct kr_failure *failure)
-{
-  kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory");
-  return KEYROUTE_E_NO_MEMORY;
-}
-
 /* ---- Nodes ----------------------------------------------------------------------------------- */
 
 /* Copy the request's nodes, whose hosts may have to be found. */
@@ -68,10 +62,9 @@ static int check_places(const struct kr_census *census, struct kr_failure *failu
 {
   for (size_t i = 0; i < census->place_count; i++) {
     if (census->places[i].host.len == 0) {
-      kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT,
-              "no range is on a node %" PRIu64 ": name it with its host and port",
-              census->places[i].node_id);
-      return failure->code;
+      return kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT,
+                     "no range is on a node %" PRIu64 ": name it with its host and port",
+                     census->places[i].node_id);
     }
   }
   return 0;
@@ -121,7 +114,8 @@ static bool count_range(struct kr_census *census, enum kr_level level,
 
 static int visit_map(void *arg, const struct kr_descriptor *range, struct kr_failure *failure)
 {
-  return count_range(arg, KR_MAP, range) ? KR_VISIT_ON : short_of_memory(failure);
+  return count_range(arg, KR_MAP, range) ? KR_VISIT_ON
+                                         : kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory");
 }
 
 int kr_census_take(struct kr_census *out, struct kr_directory *directory,
@@ -135,7 +129,7 @@ int kr_census_take(struct kr_census *out, struct kr_directory *directory,
     good = count_range(out, KR_META2, directory->meta2[i]);
   }
   if (!good) {
-    return short_of_memory(failure);
+    return kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory");
   }
   int error = kr_directory_walk(directory, kr_bytes(NULL, 0), visit_map, out, failure);
 

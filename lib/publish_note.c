@@ -80,10 +80,10 @@ void kr_note_write(struct kr_note_cells *out, struct kr_mem *mem, const struct k
 
 static int corrupt(struct kr_failure *failure, const char *reason)
 {
-  kr_fail(failure, KEYROUTE_E_CORRUPT,
-          "row \\x00change of meta1, the note of an interrupted change, cannot be believed: %s",
-          reason);
-  return KEYROUTE_E_CORRUPT;
+  return kr_fail(
+      failure, KEYROUTE_E_CORRUPT,
+      "row \\x00change of meta1, the note of an interrupted change, cannot be believed: %s",
+      reason);
 }
 
 static bool read_level(enum kr_level *out, const struct kr_row *row)
@@ -114,8 +114,7 @@ static int read_ranges(struct kr_descriptor *ranges, size_t *count, struct kr_de
     int error = kr_descriptor_read(&kept[i], mem, cell->value, &reason);
 
     if (error == KEYROUTE_E_NO_MEMORY) {
-      kr_fail(failure, error, "out of memory");
-      return error;
+      return kr_fail(failure, error, "out of memory");
     }
     if (error != 0) {
       return corrupt(failure, reason);
@@ -152,8 +151,7 @@ int kr_note_read(struct kr_note **out, struct kr_mem *mem, const struct kr_row *
   struct kr_note *note = kr_calloc(mem, sizeof(*note));
 
   if (note == NULL) {
-    kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory");
-    return KEYROUTE_E_NO_MEMORY;
+    return kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory");
   }
   int error = read_change(note, mem, row, failure);
 

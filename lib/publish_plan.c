@@ -114,17 +114,15 @@ static bool any_has_table(const struct kr_descriptor *ranges, size_t count, uint
 
 /* ---- Changes ---- */
 
-#define REFUSE(failure, ...)                                                                       \
-  (kr_fail((failure), KEYROUTE_E_INVALID_ARGUMENT, __VA_ARGS__), KEYROUTE_E_INVALID_ARGUMENT)
-
 static int check_nodes(const struct kr_descriptor *range, struct kr_failure *failure)
 {
   for (size_t i = 0; i < range->replica_count; i++) {
     for (size_t j = 0; j < i; j++) {
       if (kr_same_place(&range->replicas[i], &range->replicas[j])) {
-        return REFUSE(failure, "node %.*s:%u is named twice for range r%" PRIu64,
-                      (int)range->replicas[i].host.len, (const char *)range->replicas[i].host.data,
-                      range->replicas[i].port, range->id);
+        return kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT,
+                       "node %.*s:%u is named twice for range r%" PRIu64,
+                       (int)range->replicas[i].host.len, (const char *)range->replicas[i].host.data,
+                       range->replicas[i].port, range->id);
       }
     }
   }
@@ -134,7 +132,8 @@ static int check_nodes(const struct kr_descriptor *range, struct kr_failure *fai
 static int check_id(enum kr_level level, uint64_t id, struct kr_failure *failure)
 {
   if (level == KR_MAP && (id < 2 || id > KR_RANGE_ID_MAX)) {
-    return REFUSE(failure, "the id %" PRIu64 " is not 2 to %" PRIu64, id, KR_RANGE_ID_MAX);
+    return kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT, "the id %" PRIu64 " is not 2 to %" PRIu64,
+                   id, KR_RANGE_ID_MAX);
   }
   return 0;
 }
@@ -145,7 +144,8 @@ static int next_generation(uint64_t *out, const struct kr_descriptor *a,
   uint64_t most = a->generation > b->generation ? a->generation : b->generation;
 
   if (most >= INT64_MAX) {
-    return REFUSE(failure, "the generation %" PRIu64 " is the last: there is none above it", most);
+    return kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT,
+                   "the generation %" PRIu64 " is the last: there is none above it", most);
   }
   *out = most + 1;
   return 0;
@@ -179,16 +179,18 @@ static int check_split_key(enum kr_level level, const struct kr_descriptor *old,
 
   kr_bytes_print(text, sizeof(text), key);
   if (level == KR_META1) {
-    return REFUSE(failure, "meta1 is one range, and never split");
+    return kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT, "meta1 is one range, and never split");
   }
   if (!is_inside(old, key)) {
-    return REFUSE(failure, "the key \"%s\" is not inside %s's range r%" PRIu64 ", \"%s\" to \"%s\"",
-                  text, kr_level_name(level), old->id,
-                  kr_bytes_print(start, sizeof(start), old->start_key),
-                  kr_bytes_print(end, sizeof(end), old->end_key));
+    return kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT,
+                   "the key \"%s\" is not inside %s's range r%" PRIu64 ", \"%s\" to \"%s\"", text,
+                   kr_level_name(level), old->id,
+                   kr_bytes_print(start, sizeof(start), old->start_key),
+                   kr_bytes_print(end, sizeof(end), old->end_key));
   }
   if (level == KR_META2 && ((const uint8_t *)key.data)[0] != 2) {
-    return REFUSE(failure, "the key \"%s\" is none of meta2's, which begin with \\x02", text);
+    return kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT,
+                   "the key \"%s\" is none of meta2's, which begin with \\x02", text);
   }
   return 0;
 }
@@ -208,10 +210,10 @@ int kr_plan_split(struct kr_change *out, enum kr_level level, const struct kr_de
     error = next_generation(&generation, old, old, failure);
   }
   if (error == 0 && (ids[0] == ids[1] || ids[0] == old->id || ids[1] == old->id)) {
-    error = REFUSE(failure,
-                   "the ids %" PRIu64 " and %" PRIu64
-                   " are to be new, and different: range r%" PRIu64 " is split",
-                   ids[0], ids[1], old->id);
+    error = kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT,
+                    "the ids %" PRIu64 " and %" PRIu64
+                    " are to be new, and different: range r%" PRIu64 " is split",
+                    ids[0], ids[1], old->id);
   }
   for (size_t i = 0; i < 2 && error == 0; i++) {
     change.news[i] = descriptor(old, ids[i], generation, &nodes[i]);
@@ -234,8 +236,9 @@ int kr_plan_merge(struct kr_change *out, enum kr_level level, const struct kr_de
   uint64_t generation = 0;
 
   if (left->end_key.len == 0 || !kr_bytes_equal(left->end_key, right->start_key)) {
-    return REFUSE(failure, "%s's ranges r%" PRIu64 " and r%" PRIu64 " are not side by side",
-                  kr_level_name(level), left->id, right->id);
+    return kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT,
+                   "%s's ranges r%" PRIu64 " and r%" PRIu64 " are not side by side",
+                   kr_level_name(level), left->id, right->id);
   }
   int error = check_id(level, id, failure);
 
@@ -243,8 +246,8 @@ int kr_plan_merge(struct kr_change *out, enum kr_level level, const struct kr_de
     error = next_generation(&generation, left, right, failure);
   }
   if (error == 0 && (id == left->id || id == right->id)) {
-    error =
-        REFUSE(failure, "the id %" PRIu64 " is to be new: it is that of a range to be merged", id);
+    error = kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT,
+                    "the id %" PRIu64 " is to be new: it is that of a range to be merged", id);
   }
   if (error == 0) {
     change.news[0] = descriptor(left, id, generation, nodes);
@@ -268,7 +271,8 @@ int kr_plan_move(struct kr_change *out, enum kr_level level, const struct kr_des
     error = next_generation(&generation, old, old, failure);
   }
   if (error == 0 && nodes->count == 0) {
-    error = REFUSE(failure, "no node is named for range r%" PRIu64, old->id);
+    error = kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT, "no node is named for range r%" PRIu64,
+                    old->id);
   }
   if (error == 0) {
     change.news[0] = descriptor(old, id, generation, nodes);

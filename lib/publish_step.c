@@ -30,12 +30,6 @@
 /* Rows of a table that are copied at a time. */
 enum { COPY_ROWS = 500 };
 
-static int short_of_memory(struct kr_failure *failure)
-{
-  kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory");
-  return KEYROUTE_E_NO_MEMORY;
-}
-
 /* ---- Requests -------------------------------------------------------------------------------- */
 
 /* May something be written, still? */
@@ -58,7 +52,7 @@ static int send(struct kr_publisher *publisher, const struct kr_descriptor_repli
     kr_directory_table(&table, id);
   }
   if (table.failed || param->failed) {
-    error = short_of_memory(failure);
+    error = kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory");
   } else {
     struct kr_method method = {
         .name = name, .region = kr_buf_view(&table), .param = kr_buf_view(param)};
@@ -66,7 +60,7 @@ static int send(struct kr_publisher *publisher, const struct kr_descriptor_repli
     error = means->ops->call(means, node, &method, reply, failure);
   }
   if (error == 0 && reply->failed) {
-    error = short_of_memory(failure);
+    error = kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory");
   }
   kr_buf_clear(&table);
   kr_buf_clear(param);
@@ -102,9 +96,9 @@ static int mutate_checked(bool *made, struct kr_publisher *publisher,
   int error = send(publisher, node, table->id, KR_BIGTABLE_CHECK, &param, &reply, failure);
 
   if (error == 0 && !kr_bigtable_read_check(made, kr_buf_view(&reply), value == NULL)) {
-    kr_fail(failure, KEYROUTE_E_PROTOCOL, "%.*s:%u: the answer to CheckAndMutateRow is none",
-            (int)node->host.len, (const char *)node->host.data, node->port);
-    error = failure->code;
+    error =
+        kr_fail(failure, KEYROUTE_E_PROTOCOL, "%.*s:%u: the answer to CheckAndMutateRow is none",
+                (int)node->host.len, (const char *)node->host.data, node->port);
   }
   kr_buf_clear(&reply);
   return error;
@@ -134,14 +128,13 @@ static int write_note(struct kr_publisher *publisher, struct kr_failure *failure
   struct kr_bigtable_change change = {kr_note_key(), cells.cells, cells.count};
 
   if (cells.bytes.failed) {
-    error = short_of_memory(failure);
+    error = kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory");
   } else {
     error = mutate_checked(&made, publisher, publisher->root, &change, KR_NOTE_QUALIFIER, NULL,
                            failure);
   }
   if (error == 0 && !made) {
-    kr_fail(failure, KEYROUTE_E_CORRUPT, "another change is noted in meta1 meanwhile");
-    error = failure->code;
+    error = kr_fail(failure, KEYROUTE_E_CORRUPT, "another change is noted in meta1 meanwhile");
   }
   if (error == 0) {
     error = mutate_others(publisher, publisher->root, &change, failure);
@@ -191,9 +184,8 @@ int kr_step_check_note(struct kr_publisher *publisher, struct kr_failure *failur
                                 keyroute_string("\001"), visit_note, &found, failure);
 
   if (error == 0 && !found.same) {
-    kr_fail(failure, KEYROUTE_E_CORRUPT,
-            "the note of this change is gone from meta1: somebody else has undone it");
-    error = failure->code;
+    error = kr_fail(failure, KEYROUTE_E_CORRUPT,
+                    "the note of this change is gone from meta1: somebody else has undone it");
   }
   return error;
 }
@@ -260,7 +252,7 @@ static int load_row(void *arg, const struct kr_row *row, struct kr_failure *fail
   kr_buf_bytes(&load->next, row->key);
   kr_buf_u8(&load->next, 0);
   if (load->requests.failed || load->next.failed) {
-    return short_of_memory(failure);
+    return kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory");
   }
   return ++load->rows >= COPY_ROWS ? KR_VISIT_ENOUGH : KR_VISIT_ON;
 }
@@ -318,7 +310,7 @@ static int copy_rows(struct kr_publisher *publisher, const struct kr_step *step,
     kr_buf_bytes(&first, kr_buf_view(&load.next));
     load.requests.len = 0;
     load.rows = 0;
-    error = first.failed ? short_of_memory(failure)
+    error = first.failed ? kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory")
                          : kr_directory_rows(publisher->means, from->id, &from->replicas[0],
                                              kr_buf_view(&first), stop, load_row, &load, failure);
     kr_buf_clear(&first);
@@ -347,10 +339,10 @@ static int somebody_else(struct kr_failure *failure, enum kr_level level, struct
 {
   char text[128];
 
-  kr_fail(failure, KEYROUTE_E_CORRUPT,
-          "the row of %s's range at \"%s\" has changed meanwhile: somebody else publishes, too",
-          kr_level_name(level), kr_bytes_print(text, sizeof(text), key));
-  return failure->code;
+  return kr_fail(
+      failure, KEYROUTE_E_CORRUPT,
+      "the row of %s's range at \"%s\" has changed meanwhile: somebody else publishes, too",
+      kr_level_name(level), kr_bytes_print(text, sizeof(text), key));
 }
 
 /* Put range in the place of from, at a row; NULL is nothing. */
@@ -362,8 +354,7 @@ static int switch_row(struct kr_publisher *publisher, const struct kr_step *step
   bool made = false;
 
   if (table == NULL) {
-    kr_fail(failure, KEYROUTE_E_HOLE, "no range of meta2 holds the row of a range of map");
-    return failure->code;
+    return kr_fail(failure, KEYROUTE_E_HOLE, "no range of meta2 holds the row of a range of map");
   }
   int error = mutate_checked(&made, publisher, table, change, QUALIFIER, old, failure);
 
@@ -402,7 +393,7 @@ static int put_or_remove(struct kr_publisher *publisher, const struct kr_step *s
   struct kr_bigtable_change change = {kr_buf_view(&row), &cell, step->range != NULL ? 1 : 0};
   struct keyroute_bytes old = kr_buf_view(&old_value);
   int error = row.failed || new_value.failed || old_value.failed
-                  ? short_of_memory(failure)
+                  ? kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory")
                   : switch_row(publisher, step, change.row, &change,
                                step->from != NULL ? &old : NULL, failure);
 
@@ -420,7 +411,7 @@ static int write_root(struct kr_publisher *publisher, const struct kr_step *step
 
   kr_buf_init(&data, means->mem);
   kr_descriptor_write(&data, step->range);
-  int error = data.failed ? short_of_memory(failure)
+  int error = data.failed ? kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory")
                           : means->ops->write_root(means, kr_buf_view(&data),
                                                    publisher->directory->version, failure);
 

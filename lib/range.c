@@ -26,15 +26,6 @@ enum { HOST_MAX = 255 };
 
 /* ---- Checking -------------------------------------------------------------------------------- */
 
-#define REFUSE(failure, ...)                                                                       \
-  (kr_fail((failure), KEYROUTE_E_INVALID_ARGUMENT, __VA_ARGS__), KEYROUTE_E_INVALID_ARGUMENT)
-
-static int short_of_memory(struct kr_failure *failure)
-{
-  kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory");
-  return KEYROUTE_E_NO_MEMORY;
-}
-
 static int check_level(enum kr_level *out, const char *table, struct kr_failure *failure)
 {
   for (int level = KR_META1; table != NULL && level <= KR_MAP; level++) {
@@ -43,16 +34,18 @@ static int check_level(enum kr_level *out, const char *table, struct kr_failure 
       return 0;
     }
   }
-  return REFUSE(failure, "a range directory has the tables map, meta2 and meta1");
+  return kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT,
+                 "a range directory has the tables map, meta2 and meta1");
 }
 
 static int check_key(struct keyroute_bytes key, struct kr_failure *failure)
 {
   if (key.len > 0 && key.data == NULL) {
-    return REFUSE(failure, "the key has a length and no data");
+    return kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT, "the key has a length and no data");
   }
   if (key.len > KR_DESCRIPTOR_KEY_MAX) {
-    return REFUSE(failure, "the key has %zu bytes, not at most %d", key.len, KR_DESCRIPTOR_KEY_MAX);
+    return kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT, "the key has %zu bytes, not at most %d",
+                   key.len, KR_DESCRIPTOR_KEY_MAX);
   }
   return 0;
 }
@@ -62,16 +55,18 @@ static int check_host(const struct keyroute_range_node *node, struct kr_failure 
   size_t len = strnlen(node->host, HOST_MAX + 1);
 
   if (len == 0 || len > HOST_MAX) {
-    return REFUSE(failure, "the host of node %" PRIu64 " is empty or too long", node->id);
+    return kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT,
+                   "the host of node %" PRIu64 " is empty or too long", node->id);
   }
   for (size_t i = 0; i < len; i++) {
     if (node->host[i] <= ' ' || node->host[i] > '~') {
-      return REFUSE(failure, "the host of node %" PRIu64 " holds strange bytes", node->id);
+      return kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT,
+                     "the host of node %" PRIu64 " holds strange bytes", node->id);
     }
   }
   if (node->port < 1 || node->port > UINT16_MAX) {
-    return REFUSE(failure, "the port %d of node %" PRIu64 " is not 1 to 65535", node->port,
-                  node->id);
+    return kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT,
+                   "the port %d of node %" PRIu64 " is not 1 to 65535", node->port, node->id);
   }
   return 0;
 }
@@ -83,11 +78,11 @@ static int take_nodes(struct kr_descriptor_replica **out, struct kr_nodes *nodes
                       bool placed, struct kr_failure *failure)
 {
   if (count > KR_DESCRIPTOR_REPLICAS_MAX || (count > 0 && given == NULL)) {
-    return REFUSE(failure, "there are %zu nodes, not at most %d", count,
-                  KR_DESCRIPTOR_REPLICAS_MAX);
+    return kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT, "there are %zu nodes, not at most %d",
+                   count, KR_DESCRIPTOR_REPLICAS_MAX);
   }
   struct kr_descriptor_replica *list = kr_calloc(mem, count * sizeof(*list));
-  int error = list != NULL ? 0 : short_of_memory(failure);
+  int error = list != NULL ? 0 : kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory");
 
   for (size_t i = 0; i < count && error == 0; i++) {
     list[i].node_id = given[i].id;
@@ -96,7 +91,8 @@ static int take_nodes(struct kr_descriptor_replica **out, struct kr_nodes *nodes
       list[i].host = keyroute_string(given[i].host);
       list[i].port = (uint16_t)given[i].port;
     } else if (placed) {
-      error = REFUSE(failure, "node %" PRIu64 " has no host", given[i].id);
+      error = kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT, "node %" PRIu64 " has no host",
+                      given[i].id);
     }
   }
   *out = list;
@@ -187,7 +183,9 @@ static int list_range(void *arg, const struct kr_descriptor *range, struct kr_fa
   bool good =
       full ? kr_ranges_set_next(ranges, range->start_key) : kr_range_list_add(&ranges->list, range);
 
-  return !good ? short_of_memory(failure) : full ? KR_VISIT_ENOUGH : KR_VISIT_ON;
+  return !good  ? kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory")
+         : full ? KR_VISIT_ENOUGH
+                : KR_VISIT_ON;
 }
 
 static int read_directory(struct kr_directory *directory, struct visit *visit)
@@ -195,8 +193,7 @@ static int read_directory(struct kr_directory *directory, struct visit *visit)
   int error = kr_directory_read(directory, &visit->publish.means, &visit->failure);
 
   if (error == 0 && directory->root == NULL) {
-    kr_fail(&visit->failure, KEYROUTE_E_BOOTSTRAP, "there is no range directory");
-    error = visit->failure.code;
+    error = kr_fail(&visit->failure, KEYROUTE_E_BOOTSTRAP, "there is no range directory");
   }
   return error;
 }
@@ -244,7 +241,7 @@ int keyroute_range_list(struct keyroute_ranges **out, struct keyroute_connection
   }
   listing.ranges = kr_ranges_new(conn->mem, level);
   if (error == 0 && listing.ranges == NULL) {
-    error = short_of_memory(&visit.failure);
+    error = kr_fail(&visit.failure, KEYROUTE_E_NO_MEMORY, "out of memory");
   }
   if (error == 0 && (error = reach(&visit, false)) == 0) {
     error = list_level(&listing, &visit);
@@ -270,7 +267,8 @@ static int list_note(struct keyroute_ranges *ranges, struct visit *visit)
     }
   }
   kr_directory_clear(&directory);
-  return error != 0 || good ? error : short_of_memory(&visit->failure);
+  return error != 0 || good ? error
+                            : kr_fail(&visit->failure, KEYROUTE_E_NO_MEMORY, "out of memory");
 }
 
 int keyroute_range_interrupted(struct keyroute_ranges **out, struct keyroute_connection *conn,
@@ -289,7 +287,8 @@ int keyroute_range_interrupted(struct keyroute_ranges **out, struct keyroute_con
     return error;
   }
   ranges = kr_ranges_new(conn->mem, KR_MAP);
-  error = ranges != NULL ? reach(&visit, false) : short_of_memory(&visit.failure);
+  error = ranges != NULL ? reach(&visit, false)
+                         : kr_fail(&visit.failure, KEYROUTE_E_NO_MEMORY, "out of memory");
   if (error == 0) {
     error = list_note(ranges, &visit);
   }
@@ -298,23 +297,23 @@ int keyroute_range_interrupted(struct keyroute_ranges **out, struct keyroute_con
 
 /* ---- Changing -------------------------------------------------------------------------------- */
 
-static int check_change(struct keyroute_range_change *out,
-                        const struct keyroute_range_change *given, struct kr_failure *failure)
+/* Copy as much of a change as its size says is there; *out is the default. */
+static int take_change(struct keyroute_range_change *out, const struct keyroute_range_change *given,
+                       struct kr_failure *failure)
 {
-  struct keyroute_range_change whole = KEYROUTE_RANGE_CHANGE_INIT;
-
   if (given == NULL || given->size == 0) {
-    return REFUSE(failure, "there is no change, or its size is not set");
+    return kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT,
+                   "there is no change, or its size is not set");
   }
-  memcpy(&whole, given, given->size < sizeof(whole) ? given->size : sizeof(whole));
-  *out = whole;
+  memcpy(out, given, given->size < sizeof(*out) ? given->size : sizeof(*out));
   return 0;
 }
 
 static int check_ids(const struct kr_publish_request *request, struct kr_failure *failure)
 {
   if (request->level != KR_MAP && (request->ids[0] != 0 || request->ids[1] != 0)) {
-    return REFUSE(failure, "ranges of %s get ids of their own", kr_level_name(request->level));
+    return kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT, "ranges of %s get ids of their own",
+                   kr_level_name(request->level));
   }
   return 0;
 }
@@ -325,9 +324,9 @@ static int change_range(struct keyroute_ranges *ranges, struct visit *visit,
 {
   struct kr_mem *mem = visit->conn->mem;
   struct kr_descriptor_replica *lists[2] = {NULL, NULL};
-  struct keyroute_range_change change;
+  struct keyroute_range_change change = KEYROUTE_RANGE_CHANGE_INIT;
   struct kr_failure *failure = &visit->failure;
-  int error = check_change(&change, given, failure);
+  int error = take_change(&change, given, failure);
 
   if (error == 0) {
     request->ids[0] = change.id;
@@ -368,12 +367,13 @@ static int publish(struct keyroute_ranges **out, struct keyroute_connection *con
     error = check_key(key, &visit.failure);
   }
   if (error == 0 && request.level == KR_META1 && kind != KR_PUBLISH_MOVE) {
-    error = REFUSE(&visit.failure, "meta1 is one range, which can only be moved");
+    error = kr_fail(&visit.failure, KEYROUTE_E_INVALID_ARGUMENT,
+                    "meta1 is one range, which can only be moved");
   }
   if (error == 0) {
     ranges = kr_ranges_new(conn->mem, request.level);
     error = ranges != NULL ? change_range(ranges, &visit, &request, change)
-                           : short_of_memory(&visit.failure);
+                           : kr_fail(&visit.failure, KEYROUTE_E_NO_MEMORY, "out of memory");
   }
   return end(&visit, error, out, ranges, detail);
 }
@@ -409,7 +409,7 @@ static int check_families(const struct kr_publish_beginning *beginning, struct k
   for (size_t i = 0; i < beginning->family_count; i++) {
     if (beginning->families == NULL || beginning->families[i] == NULL ||
         beginning->families[i][0] == '\0') {
-      return REFUSE(failure, "a column family has no name");
+      return kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT, "a column family has no name");
     }
   }
   return 0;
@@ -422,8 +422,9 @@ static int check_place(const struct visit *visit, const struct kr_nodes *meta1,
   struct kr_descriptor_replica place = kr_publish_conn_static(visit->conn);
 
   if (place.host.data != NULL && (meta1->count != 1 || !kr_same_place(&meta1->list[0], &place))) {
-    return REFUSE(failure, "meta1 is to be on %s, as keyroute.registry.static.root says",
-                  visit->conn->settings->static_root);
+    return kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT,
+                   "meta1 is to be on %s, as keyroute.registry.static.root says",
+                   visit->conn->settings->static_root);
   }
   return 0;
 }
@@ -472,11 +473,12 @@ int keyroute_range_init(struct keyroute_ranges **out, struct keyroute_connection
     return error;
   }
   if (init == NULL || init->size == 0) {
-    error = REFUSE(&visit.failure, "there is no beginning, or its size is not set");
+    error = kr_fail(&visit.failure, KEYROUTE_E_INVALID_ARGUMENT,
+                    "there is no beginning, or its size is not set");
   } else {
     memcpy(&whole, init, init->size < sizeof(whole) ? init->size : sizeof(whole));
     ranges = kr_ranges_new(conn->mem, KR_META1);
-    error = ranges != NULL ? 0 : short_of_memory(&visit.failure);
+    error = ranges != NULL ? 0 : kr_fail(&visit.failure, KEYROUTE_E_NO_MEMORY, "out of memory");
   }
   if (error == 0) {
     ranges->each_level = true;

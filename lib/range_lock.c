@@ -274,12 +274,12 @@ static int ask_for(struct kr_zk_reply **out, struct kr_range_lock *lock, enum kr
 /* What a reply means that is none of those that were hoped for. */
 static int unexpected(struct kr_failure *failure, const struct kr_zk_reply *reply)
 {
-  kr_fail(failure,
-          reply->result == KR_ZK_SHORT_OF_MEMORY ? KEYROUTE_E_NO_MEMORY
-          : reply->result == KR_ZK_NOT_ALLOWED   ? KEYROUTE_E_AUTH
-                                                 : KEYROUTE_E_BOOTSTRAP,
-          "znode %s: %s", reply->path, reply->text != NULL ? reply->text : "it cannot be used");
-  return failure->code;
+  return kr_fail(failure,
+                 reply->result == KR_ZK_SHORT_OF_MEMORY ? KEYROUTE_E_NO_MEMORY
+                 : reply->result == KR_ZK_NOT_ALLOWED   ? KEYROUTE_E_AUTH
+                                                        : KEYROUTE_E_BOOTSTRAP,
+                 "znode %s: %s", reply->path,
+                 reply->text != NULL ? reply->text : "it cannot be used");
 }
 
 /* Make the znodes above a path. */
@@ -290,8 +290,7 @@ static int make_parents(struct kr_range_lock *lock, const char *path, struct kr_
   int error = 0;
 
   if (copy == NULL) {
-    kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory");
-    return failure->code;
+    return kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory");
   }
   for (char *at = strchr(copy + 1, '/'); at != NULL && error == 0; at = strchr(at + 1, '/')) {
     struct kr_zk_reply *reply = NULL;
@@ -332,9 +331,8 @@ static int name_holder(struct kr_range_lock *lock, struct kr_failure *failure)
 
   if (error == 0 && reply->result == KR_ZK_OK) {
     kr_bytes_print(holder, sizeof(holder), kr_bytes(reply->data, reply->len));
-    kr_fail(failure, KEYROUTE_E_OVERLOADED, "%s publishes now: it holds znode %s", holder,
-            lock->path);
-    error = failure->code;
+    error = kr_fail(failure, KEYROUTE_E_OVERLOADED, "%s publishes now: it holds znode %s", holder,
+                    lock->path);
   } else if (error == 0 && reply->result != KR_ZK_NO_NODE) {
     error = unexpected(failure, reply);
   }
@@ -367,8 +365,8 @@ int kr_range_lock_take(struct kr_range_lock *lock, struct kr_failure *failure)
     error = name_holder(lock, failure);
   }
   if (error == 0) {
-    kr_fail(failure, KEYROUTE_E_OVERLOADED, "others take znode %s, one after another", lock->path);
-    error = failure->code;
+    error = kr_fail(failure, KEYROUTE_E_OVERLOADED, "others take znode %s, one after another",
+                    lock->path);
   }
   return error;
 }
@@ -376,8 +374,7 @@ int kr_range_lock_take(struct kr_range_lock *lock, struct kr_failure *failure)
 int kr_range_lock_check(struct kr_range_lock *lock, struct kr_failure *failure)
 {
   if (__atomic_load_n(&lock->lost, __ATOMIC_ACQUIRE)) {
-    kr_fail(failure, KEYROUTE_E_OVERLOADED, "%s", lost_text);
-    return failure->code;
+    return kr_fail(failure, KEYROUTE_E_OVERLOADED, "%s", lost_text);
   }
   return 0;
 }
@@ -412,9 +409,8 @@ int kr_range_lock_write(struct kr_range_lock *lock, struct keyroute_bytes data, 
                   : ask_for(&reply, lock, KR_ZK_SET, lock->znode, &data, (int32_t)version, failure);
 
   if (error == 0 && (reply->result == KR_ZK_NODE_THERE || reply->result == KR_ZK_OTHER_VERSION)) {
-    kr_fail(failure, KEYROUTE_E_CORRUPT, "znode %s has changed meanwhile: somebody else publishes",
-            lock->znode);
-    error = failure->code;
+    error = kr_fail(failure, KEYROUTE_E_CORRUPT,
+                    "znode %s has changed meanwhile: somebody else publishes", lock->znode);
   } else if (error == 0 && reply->result != KR_ZK_OK) {
     error = unexpected(failure, reply);
   }
@@ -478,8 +474,7 @@ short_of_memory:
   if (lock != NULL) {
     free_lock(lock);
   }
-  kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory");
-  return failure->code;
+  return kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory");
 }
 
 struct ending {
