@@ -32,6 +32,12 @@ enum { HOST_MAX = 255 };
 /* The longest descriptor there can be, and something for what later versions may add. */
 enum { LEN_MAX = 256 * 1024 };
 
+bool kr_descriptor_holds(const struct kr_descriptor *descriptor, struct keyroute_bytes key)
+{
+  return kr_bytes_compare(descriptor->start_key, key) <= 0 &&
+         (descriptor->end_key.len == 0 || kr_bytes_compare(key, descriptor->end_key) < 0);
+}
+
 /* ---- Writing --------------------------------------------------------------------------------- */
 
 /* What may stand behind a field's number. */

@@ -26,6 +26,9 @@ struct kr_descriptor {
   size_t replica_count;                         /* at least 1 */
 };
 
+/* Does the range hold a key of its level? */
+bool kr_descriptor_holds(const struct kr_descriptor *descriptor, struct keyroute_bytes key);
+
 /* Append the encoding: four bytes "KRD" and the version, and a RangeDescriptor (range.proto). */
 void kr_descriptor_write(struct kr_buf *out, const struct kr_descriptor *descriptor);
 

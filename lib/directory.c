@@ -281,10 +281,9 @@ const struct kr_descriptor *kr_directory_meta2(const struct kr_directory *direct
 
   for (size_t i = 0; i < directory->meta2_count; i++) {
     const struct kr_descriptor *range = directory->meta2[i];
-    bool covers = kr_bytes_compare(range->start_key, row) <= 0 &&
-                  (range->end_key.len == 0 || kr_bytes_compare(row, range->end_key) < 0);
 
-    if (covers && (found == NULL || range->generation > found->generation)) {
+    if (kr_descriptor_holds(range, row) &&
+        (found == NULL || range->generation > found->generation)) {
       found = range;
     }
   }

@@ -15,8 +15,4 @@
 int kr_publish(struct kr_range_list *after, struct kr_publish_means *means,
                const struct kr_publish_request *request, struct kr_failure *failure);
 
-/* Make a directory where there is none. As kr_publish. */
-int kr_publish_begin(struct kr_range_list *after, struct kr_publish_means *means,
-                     const struct kr_publish_beginning *beginning, struct kr_failure *failure);
-
 #endif

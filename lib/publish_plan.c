@@ -59,7 +59,7 @@ bool kr_same_place(const struct kr_descriptor_replica *a, const struct kr_descri
   return a->port == b->port && kr_bytes_equal(a->host, b->host);
 }
 
-static bool same_replicas(const struct kr_descriptor *range, const struct kr_nodes *nodes)
+bool kr_same_nodes(const struct kr_descriptor *range, const struct kr_nodes *nodes)
 {
   if (range->replica_count != nodes->count) {
     return false;
@@ -73,18 +73,13 @@ static bool same_replicas(const struct kr_descriptor *range, const struct kr_nod
   return true;
 }
 
-bool kr_same_nodes(const struct kr_descriptor *range, const struct kr_nodes *nodes)
-{
-  return same_replicas(range, nodes);
-}
-
 bool kr_same_range(const struct kr_descriptor *a, const struct kr_descriptor *b)
 {
   struct kr_nodes nodes = {b->replicas, b->replica_count};
 
   return a->id == b->id && a->generation == b->generation &&
          kr_bytes_equal(a->start_key, b->start_key) && kr_bytes_equal(a->end_key, b->end_key) &&
-         same_replicas(a, &nodes);
+         kr_same_nodes(a, &nodes);
 }
 
 bool kr_has_table(const struct kr_descriptor *range, uint64_t id,
@@ -166,12 +161,6 @@ static struct kr_descriptor descriptor(const struct kr_descriptor *old, uint64_t
   };
 }
 
-static bool is_inside(const struct kr_descriptor *range, struct keyroute_bytes key)
-{
-  return kr_bytes_compare(range->start_key, key) < 0 &&
-         (range->end_key.len == 0 || kr_bytes_compare(key, range->end_key) < 0);
-}
-
 static int check_split_key(enum kr_level level, const struct kr_descriptor *old,
                            struct keyroute_bytes key, struct kr_failure *failure)
 {
@@ -181,7 +170,7 @@ static int check_split_key(enum kr_level level, const struct kr_descriptor *old,
   if (level == KR_META1) {
     return kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT, "meta1 is one range, and never split");
   }
-  if (!is_inside(old, key)) {
+  if (!kr_descriptor_holds(old, key) || kr_bytes_equal(old->start_key, key)) {
     return kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT,
                    "the key \"%s\" is not inside %s's range r%" PRIu64 ", \"%s\" to \"%s\"", text,
                    kr_level_name(level), old->id,

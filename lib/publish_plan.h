@@ -48,8 +48,10 @@ int kr_plan_merge(struct kr_change *out, enum kr_level level, const struct kr_de
 int kr_plan_move(struct kr_change *out, enum kr_level level, const struct kr_descriptor *old,
                  uint64_t id, const struct kr_nodes *nodes, struct kr_failure *failure);
 
-/* Is it the very place, whatever the node calls itself? And are two descriptors the same? */
+/* Is it the very place, whatever the node calls itself? */
 bool kr_same_place(const struct kr_descriptor_replica *a, const struct kr_descriptor_replica *b);
+
+/* Is a range on these nodes, in this order? Do two descriptors say the same? */
 bool kr_same_nodes(const struct kr_descriptor *range, const struct kr_nodes *nodes);
 bool kr_same_range(const struct kr_descriptor *a, const struct kr_descriptor *b);
 

@@ -15,11 +15,4 @@ struct kr_publish_request {
   struct kr_nodes nodes[2];  /* a node without a host is one that the directory names */
 };
 
-struct kr_publish_beginning {
-  struct kr_nodes meta1, meta2, map; /* none of them without a host */
-  uint64_t map_id;
-  const char *const *families; /* of map's table; none = that table stands already */
-  size_t family_count;
-};
-
 #endif

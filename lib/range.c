@@ -13,9 +13,10 @@
 #include "lib/bytes.h"
 #include "lib/call.h"
 #include "lib/clock.h"
-#include "lib/publish.h"
-#include "lib/publish_conn.h"
 #include "lib/directory.h"
+#include "lib/publish.h"
+#include "lib/publish_begin.h"
+#include "lib/publish_conn.h"
 #include "lib/ranges.h"
 
 #include <inttypes.h>
@@ -180,8 +181,8 @@ static int list_range(void *arg, const struct kr_descriptor *range, struct kr_fa
   if (kr_bytes_compare(range->start_key, listing->start) < 0) {
     return KR_VISIT_ON;
   }
-  bool good =
-      full ? kr_ranges_set_next(ranges, range->start_key) : kr_range_list_add(&ranges->list, range);
+  bool good = full ? kr_ranges_set_next(ranges, range->start_key)
+                   : kr_range_list_add(&ranges->list, range, 1);
 
   return !good  ? kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory")
          : full ? KR_VISIT_ENOUGH
@@ -259,12 +260,8 @@ static int list_note(struct keyroute_ranges *ranges, struct visit *visit)
   if (error == 0 && change != NULL) {
     ranges->level = change->level;
     ranges->new_from = change->old_count;
-    for (size_t i = 0; i < change->old_count && good; i++) {
-      good = kr_range_list_add(&ranges->list, &change->olds[i]);
-    }
-    for (size_t i = 0; i < change->new_count && good; i++) {
-      good = kr_range_list_add(&ranges->list, &change->news[i]);
-    }
+    good = kr_range_list_add(&ranges->list, change->olds, change->old_count) &&
+           kr_range_list_add(&ranges->list, change->news, change->new_count);
   }
   kr_directory_clear(&directory);
   return error != 0 || good ? error

@@ -42,7 +42,7 @@ struct kr_descriptor *kr_range_copy(struct kr_mem *mem, const struct kr_descript
   return copy;
 }
 
-bool kr_range_list_add(struct kr_range_list *list, const struct kr_descriptor *range)
+static bool add_one(struct kr_range_list *list, const struct kr_descriptor *range)
 {
   if (list->count == list->room) {
     size_t room = list->room > 0 ? 2 * list->room : 8;
@@ -59,6 +59,16 @@ bool kr_range_list_add(struct kr_range_list *list, const struct kr_descriptor *r
     return false;
   }
   list->count++;
+  return true;
+}
+
+bool kr_range_list_add(struct kr_range_list *list, const struct kr_descriptor *ranges, size_t count)
+{
+  for (size_t i = 0; i < count; i++) {
+    if (!add_one(list, &ranges[i])) {
+      return false;
+    }
+  }
   return true;
 }
 

@@ -13,8 +13,9 @@ struct kr_range_list {
 /* A copy of a descriptor, a NUL behind each host; kr_free. NULL = out of memory. */
 struct kr_descriptor *kr_range_copy(struct kr_mem *mem, const struct kr_descriptor *range);
 
-/* Put a copy behind the others. False = out of memory. */
-bool kr_range_list_add(struct kr_range_list *list, const struct kr_descriptor *range);
+/* Put copies behind the others, in their order. False = out of memory: some may have been. */
+bool kr_range_list_add(struct kr_range_list *list, const struct kr_descriptor *ranges,
+                       size_t count);
 void kr_range_list_clear(struct kr_range_list *list);
 
 #endif

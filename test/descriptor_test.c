@@ -375,6 +375,22 @@ START_TEST(test_descriptor__writing_fails_cleanly_at_each_allocation)
 }
 END_TEST
 
+/* ---- Bounds ---------------------------------------------------------------------------------- */
+
+START_TEST(test_descriptor__range_holds_its_start_key_and_not_its_end_key)
+{
+  struct kr_descriptor inner = {.start_key = keyroute_string("b"), .end_key = keyroute_string("d")};
+  struct kr_descriptor whole = {.id = 0};
+
+  ck_assert(!kr_descriptor_holds(&inner, keyroute_string("a")));
+  ck_assert(kr_descriptor_holds(&inner, keyroute_string("b")));
+  ck_assert(kr_descriptor_holds(&inner, keyroute_string("czz")));
+  ck_assert(!kr_descriptor_holds(&inner, keyroute_string("d")));
+  ck_assert(kr_descriptor_holds(&whole, keyroute_string("")));
+  ck_assert(kr_descriptor_holds(&whole, keyroute_string("\xff")));
+}
+END_TEST
+
 /* ---- The suite ------------------------------------------------------------------------------- */
 
 static Suite *suite(void)
@@ -398,6 +414,7 @@ static Suite *suite(void)
   tcase_add_test(tests, test_descriptor__every_piece_and_every_flipped_byte_is_safe_to_read);
   tcase_add_test(tests, test_descriptor__reading_fails_cleanly_at_each_allocation);
   tcase_add_test(tests, test_descriptor__writing_fails_cleanly_at_each_allocation);
+  tcase_add_test(tests, test_descriptor__range_holds_its_start_key_and_not_its_end_key);
   suite_add_tcase(made, tests);
   return made;
 }

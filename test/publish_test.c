@@ -4,6 +4,7 @@
  * fails in turn, before it does anything and after; and whoever comes next finds what is left.
  */
 #include "lib/publish.h"
+#include "lib/publish_begin.h"
 
 #include "lib/bytes.h"
 #include "lib/publish_note.h"
@@ -62,7 +63,7 @@ static void read_rows(struct kr_range_list *out, const struct fake_table *table,
     if (table->rows[i].key[0] == prefix) {
       struct kr_descriptor *range = decode(cell->value, cell->len);
 
-      WANT(kr_range_list_add(out, range), "memory");
+      WANT(kr_range_list_add(out, range, 1), "memory");
       kr_free(own_mem, range);
     }
   }
@@ -325,7 +326,7 @@ static void check_made(const struct trial *trial)
   char places[16] = "";
 
   learn(&known);
-  ck_assert(kr_range_list_add(&root, known.root));
+  ck_assert(kr_range_list_add(&root, known.root, 1));
   const struct kr_range_list *level = trial->request.level == KR_MAP     ? &known.map
                                       : trial->request.level == KR_META2 ? &known.meta2
                                                                          : &root;
