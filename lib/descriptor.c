@@ -18,6 +18,7 @@
 #include "lib/descriptor.h"
 
 #include "lib/bytes.h"
+#include "lib/error.h"
 #include "lib/proto/range.pb-c.h"
 #include "lib/proto_alloc.h"
 
@@ -25,9 +26,6 @@
 
 #define MAGIC 0x4b5244u /* "KRD" */
 enum { VERSION = 1 };
-
-/* A name in DNS is no longer. */
-enum { HOST_MAX = 255 };
 
 /* The longest descriptor there can be, and something for what later versions may add. */
 enum { LEN_MAX = 256 * 1024 };
@@ -115,7 +113,7 @@ static const char *object_to_host(struct keyroute_bytes host)
   if (host.len == 0) {
     return "a replica of its descriptor has no host";
   }
-  if (host.len > HOST_MAX) {
+  if (host.len > KR_HOST_MAX) {
     return "a replica of its descriptor has too long a host name";
   }
   for (size_t i = 0; i < host.len; i++) {

@@ -13,11 +13,9 @@
 #include "lib/root_text.h"
 
 #include "lib/bytes.h"
+#include "lib/error.h"
 
 #include <string.h>
-
-/* A name in DNS is no longer. */
-enum { HOST_MAX = 255 };
 
 /* A number at *at, which moves behind it. False = none, or above max. */
 static bool take_number(int64_t *out, const char **at, const char *end, int64_t max)
@@ -37,7 +35,7 @@ static bool is_host(struct keyroute_bytes host)
       return false;
     }
   }
-  return host.len > 0 && host.len <= HOST_MAX;
+  return host.len > 0 && host.len <= KR_HOST_MAX;
 }
 
 /* Read what stands behind the host: a port and, if there is more, a start code, each with the

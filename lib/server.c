@@ -14,6 +14,7 @@
 #include "lib/server.h"
 
 #include "lib/bytes.h"
+#include "lib/error.h"
 #include "lib/hash.h"
 
 #include <stdio.h>
@@ -21,9 +22,6 @@
 
 /* How long a server without a start code is refused. */
 enum { UNNAMED_REFUSE_MS = 300 };
-
-/* No name in DNS is longer. */
-enum { HOST_MAX = 255 };
 
 /* What two names are compared by: fixed fields first, so that one run of bytes is the key. */
 struct server_key {
@@ -248,11 +246,11 @@ struct kr_server *kr_servers_get(struct kr_servers *servers, struct keyroute_byt
 struct kr_server *kr_servers_find(const struct kr_servers *servers, struct keyroute_bytes host,
                                   uint16_t port, int64_t start_code)
 {
-  _Alignas(struct server_key) uint8_t room[sizeof(struct server_key) + HOST_MAX] = {0};
+  _Alignas(struct server_key) uint8_t room[sizeof(struct server_key) + KR_HOST_MAX] = {0};
   struct server_key *key = (struct server_key *)(void *)room;
   struct entry *entry = NULL;
 
-  if (host.len <= HOST_MAX) {
+  if (host.len <= KR_HOST_MAX) {
     key->start_code = start_code;
     key->port = port;
     memcpy(key->host, host.data, host.len);
