@@ -5,7 +5,7 @@
  * and a change is planned from what is there. The way is that of a lookup: the registry says where
  * meta1 is, its rows say where the ranges of meta2 are, whose rows say where those of map are.
  *
- *  1. All of meta1 is read at once: the ranges of meta2, and the note of a change that was
+ *  1. All of meta1 is read at once: the ranges of meta2, and the journal of a change that was
  *     interrupted. There are some thousand ranges of map to one of meta2.
  *  2. map is walked along: nothing of it is kept but what the visitor keeps.
  *  3. While a change of meta2 is half made, two of its ranges overlap. Of each key the one of the
@@ -216,8 +216,8 @@ static int visit_meta1(void *arg, const struct kr_row *row, struct kr_failure *f
 {
   struct kr_directory *directory = arg;
 
-  if (kr_bytes_equal(row->key, kr_note_key())) {
-    return kr_note_read(&directory->note, directory->means->mem, row, failure);
+  if (kr_bytes_equal(row->key, kr_journal_key())) {
+    return kr_journal_read(&directory->journal, directory->means->mem, row, failure);
   }
   if (row->key.len > 0 && *(const uint8_t *)row->key.data == 1) {
     return keep_meta2(directory, row, failure);
@@ -270,7 +270,7 @@ void kr_directory_clear(struct kr_directory *directory)
   }
   kr_free(mem, directory->meta2);
   kr_free(mem, directory->root);
-  kr_note_free(mem, directory->note);
+  kr_journal_free(mem, directory->journal);
   *directory = (struct kr_directory){.means = directory->means};
 }
 

@@ -2,7 +2,7 @@
 #define KR_DIRECTORY_H
 
 #include "lib/publish_means.h"
-#include "lib/publish_note.h"
+#include "lib/publish_journal.h"
 
 /* What the range directory says, read from its nodes and not from any cache. */
 struct kr_directory {
@@ -11,7 +11,7 @@ struct kr_directory {
   int64_t version;                /* of what says so */
   struct kr_descriptor **meta2;   /* its ranges by start key, as their rows are */
   size_t meta2_count, meta2_room;
-  struct kr_note *note; /* of a change that was interrupted; NULL = none */
+  struct kr_journal *journal; /* of a change that was interrupted; NULL = none */
 };
 
 /* Read where meta1 is, and what it holds. kr_directory_clear, also after an error. */

@@ -1,7 +1,7 @@
 /*
  * The story of a change of the range directory, from what is asked to the last write.
  *
- *     read      where meta1 is, its rows, and the note of an interrupted change
+ *     read      where meta1 is, its rows, and the journal of an interrupted change
  *     recover   see to that one first (publish_change.c)
  *     census    which range is meant, which ids are free, where the nodes are
  *     plan      what takes its place, or why it cannot be: nothing is written until here
@@ -235,12 +235,12 @@ static int read_whole(struct kr_range_list *after, struct kr_directory *director
                     "there is no range directory: it has to be begun first");
   }
   publisher->root = directory->root;
-  if (error != 0 || directory->note == NULL) {
+  if (error != 0 || directory->journal == NULL) {
     return error;
   }
   error = kr_change_recover(is_it, publisher, request, failure);
   if (error == 0 && *is_it) {
-    const struct kr_change *change = &directory->note->change;
+    const struct kr_change *change = &directory->journal->change;
 
     return keep_after(after, change->news, change->new_count, failure);
   }

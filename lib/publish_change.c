@@ -54,7 +54,7 @@ static int do_steps(struct kr_publisher *publisher, const struct kr_plan *plan, 
     const struct kr_step *step = &plan->steps[i];
 
     if (kr_step_switches(step) && !switched && publisher->change != NULL) {
-      error = kr_step_check_note(publisher, failure);
+      error = kr_step_check_journal(publisher, failure);
       switched = true;
     }
     if (error == 0) {
@@ -178,7 +178,7 @@ static int refuse_half_made(const struct kr_change *change, struct kr_failure *f
 int kr_change_recover(bool *is_it, struct kr_publisher *publisher,
                       const struct kr_publish_request *request, struct kr_failure *failure)
 {
-  const struct kr_change *change = &publisher->directory->note->change;
+  const struct kr_change *change = &publisher->directory->journal->change;
   bool asked = is_asked_for(change, request), whole = false;
   struct kr_plan plan;
   size_t first = 0;

@@ -4,7 +4,7 @@
 #include "lib/publish_request.h"
 #include "lib/publish_step.h"
 
-/* A planned change, from its note to its last step. Errors: those of steps. */
+/* A planned change, from its journal to its last step. Errors: those of steps. */
 
 /* Do the tables of ranges of map stand on all their nodes? Errors: also INVALID_ARGUMENT one does
  * not. */
@@ -15,7 +15,7 @@ int kr_change_check_tables(struct kr_publish_means *means, const struct kr_descr
 int kr_change_carry_out(struct kr_publisher *publisher, const struct kr_change *change,
                         struct kr_failure *failure);
 
-/* See to the change that the directory's note tells of. *is_it  set if that is what the request
+/* See to the change that the directory's journal tells of. *is_it  set if that is what the request
  * asks for, and is made now; else untouched. Errors: also INVALID_ARGUMENT it is half made, and for
  * others to make again. */
 int kr_change_recover(bool *is_it, struct kr_publisher *publisher,

@@ -5,7 +5,7 @@
  * a table of its own on each of its nodes; a reader who asks where the table is gone looks the
  * range up anew. So, in this order:
  *
- *     NOTE     the whole change is written down, for whoever comes next
+ *     JOURNAL  the whole change is written down, for whoever comes next
  *     MAKE     the new tables (of meta1 and meta2; those of map stand, and are full, beforehand)
  *     COPY     what the old ones hold
  *     PUT ...  the rows above, those of higher keys first (a merge: the row, then the one to go)
@@ -375,7 +375,7 @@ void kr_plan_carry_out(struct kr_plan *plan, const struct kr_change *change)
 {
   const struct kr_descriptor *olds = change->olds, *news = change->news;
 
-  add(plan, (struct kr_step){.kind = KR_STEP_NOTE, .level = change->level});
+  add(plan, (struct kr_step){.kind = KR_STEP_JOURNAL, .level = change->level});
   if (change->level != KR_MAP) {
     add_tables(plan, KR_STEP_MAKE, change->level, news, change->new_count, olds, change->old_count);
     add_copies(plan, change);

@@ -63,14 +63,14 @@ bool kr_has_table(const struct kr_descriptor *range, uint64_t id,
 
 /* One step is one thing that may have been done or not when all stops. */
 enum kr_step_kind {
-  KR_STEP_NOTE,   /* write the whole change down, in meta1 */
-  KR_STEP_MAKE,   /* make the table of range on node */
-  KR_STEP_COPY,   /* bring there what the table of from has of range's keys */
-  KR_STEP_PUT,    /* make range's row say so; it has said from, NULL = nothing */
-  KR_STEP_REMOVE, /* remove the row that says from */
-  KR_STEP_ROOT,   /* make the registry say where meta1 is */
-  KR_STEP_DROP,   /* delete the table of range on node */
-  KR_STEP_FORGET  /* remove what was written down */
+  KR_STEP_JOURNAL, /* write the whole change down, in meta1 */
+  KR_STEP_MAKE,    /* make the table of range on node */
+  KR_STEP_COPY,    /* bring there what the table of from has of range's keys */
+  KR_STEP_PUT,     /* make range's row say so; it has said from, NULL = nothing */
+  KR_STEP_REMOVE,  /* remove the row that says from */
+  KR_STEP_ROOT,    /* make the registry say where meta1 is */
+  KR_STEP_DROP,    /* delete the table of range on node */
+  KR_STEP_FORGET   /* remove what was written down */
 };
 
 struct kr_step {

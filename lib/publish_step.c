@@ -5,8 +5,8 @@
  *     descriptor, or on there being none), so that a publisher whose lock was lost, or one that
  *     should not be there, undoes nothing of another's.
  *  2. Tables need no check. Those that are made are strictly new; those that are dropped were given
- *     up by the change that is noted, and no id is used twice.
- *  3. The note is written only where there is none, and read once more before the first row is
+ *     up by the change in the journal, and no id is used twice.
+ *  3. The journal is written only where there is none, and read once more before the first row is
  *     switched. It is removed unchecked: it is this publisher's, who holds the lock.
  *  4. The registry compares the version that was read.
  *  5. A table's leaseholder is written first, and checked; the other nodes that hold the same table
@@ -116,25 +116,26 @@ static int mutate_others(struct kr_publisher *publisher, const struct kr_descrip
   return error;
 }
 
-/* ---- The note -------------------------------------------------------------------------------- */
+/* ---- The journal ----------------------------------------------------------------------------- */
 
-static int write_note(struct kr_publisher *publisher, struct kr_failure *failure)
+static int write_journal(struct kr_publisher *publisher, struct kr_failure *failure)
 {
-  struct kr_note_cells cells;
+  struct kr_journal_cells cells;
   bool made = false;
   int error;
 
-  kr_note_write(&cells, publisher->means->mem, publisher->change);
-  struct kr_bigtable_change change = {kr_note_key(), cells.cells, cells.count};
+  kr_journal_write(&cells, publisher->means->mem, publisher->change);
+  struct kr_bigtable_change change = {kr_journal_key(), cells.cells, cells.count};
 
   if (cells.bytes.failed) {
     error = kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory");
   } else {
-    error = mutate_checked(&made, publisher, publisher->root, &change, KR_NOTE_QUALIFIER, NULL,
+    error = mutate_checked(&made, publisher, publisher->root, &change, KR_JOURNAL_QUALIFIER, NULL,
                            failure);
   }
   if (error == 0 && !made) {
-    error = kr_fail(failure, KEYROUTE_E_CORRUPT, "another change is noted in meta1 meanwhile");
+    error = kr_fail(failure, KEYROUTE_E_CORRUPT,
+                    "another change stands in the journal of meta1 meanwhile");
   }
   if (error == 0) {
     error = mutate_others(publisher, publisher->root, &change, failure);
@@ -143,10 +144,10 @@ static int write_note(struct kr_publisher *publisher, struct kr_failure *failure
   return error;
 }
 
-static int remove_note(struct kr_publisher *publisher, struct kr_failure *failure)
+static int remove_journal(struct kr_publisher *publisher, struct kr_failure *failure)
 {
   const struct kr_descriptor *meta1 = publisher->root;
-  struct kr_bigtable_change change = {kr_note_key(), NULL, 0};
+  struct kr_bigtable_change change = {kr_journal_key(), NULL, 0};
   int error = 0;
 
   for (size_t i = 0; i < meta1->replica_count && error == 0; i++) {
@@ -155,37 +156,37 @@ static int remove_note(struct kr_publisher *publisher, struct kr_failure *failur
   return error;
 }
 
-struct found_note {
+struct found_journal {
   struct kr_mem *mem;
   const struct kr_change *change;
   bool same;
 };
 
-static int visit_note(void *arg, const struct kr_row *row, struct kr_failure *failure)
+static int visit_journal(void *arg, const struct kr_row *row, struct kr_failure *failure)
 {
-  struct found_note *found = arg;
-  struct kr_note *note = NULL;
+  struct found_journal *found = arg;
+  struct kr_journal *journal = NULL;
 
-  if (!kr_bytes_equal(row->key, kr_note_key())) {
+  if (!kr_bytes_equal(row->key, kr_journal_key())) {
     return KR_VISIT_ENOUGH;
   }
-  int error = kr_note_read(&note, found->mem, row, failure);
+  int error = kr_journal_read(&journal, found->mem, row, failure);
 
-  found->same = error == 0 && kr_note_same(&note->change, found->change);
-  kr_note_free(found->mem, note);
+  found->same = error == 0 && kr_journal_same(&journal->change, found->change);
+  kr_journal_free(found->mem, journal);
   return error != 0 ? error : KR_VISIT_ENOUGH;
 }
 
-int kr_step_check_note(struct kr_publisher *publisher, struct kr_failure *failure)
+int kr_step_check_journal(struct kr_publisher *publisher, struct kr_failure *failure)
 {
   const struct kr_descriptor *meta1 = publisher->root;
-  struct found_note found = {.mem = publisher->means->mem, .change = publisher->change};
-  int error = kr_directory_rows(publisher->means, meta1->id, &meta1->replicas[0], kr_note_key(),
-                                keyroute_string("\001"), visit_note, &found, failure);
+  struct found_journal found = {.mem = publisher->means->mem, .change = publisher->change};
+  int error = kr_directory_rows(publisher->means, meta1->id, &meta1->replicas[0], kr_journal_key(),
+                                keyroute_string("\001"), visit_journal, &found, failure);
 
   if (error == 0 && !found.same) {
     error = kr_fail(failure, KEYROUTE_E_CORRUPT,
-                    "the note of this change is gone from meta1: somebody else has undone it");
+                    "the journal of this change is gone from meta1: somebody else has undone it");
   }
   return error;
 }
@@ -278,7 +279,7 @@ static int unload(struct kr_publisher *publisher, const struct kr_step *step, st
 }
 
 /* The keys that two ranges share, in the table of the range that is copied. Those of meta1 are all,
- * the note too. */
+ * the journal too. */
 static void shared_keys(struct keyroute_bytes *start, struct keyroute_bytes *stop,
                         const struct kr_step *step)
 {
@@ -453,8 +454,8 @@ int kr_step_do(struct kr_publisher *publisher, const struct kr_step *step,
     return error;
   }
   switch (step->kind) {
-  case KR_STEP_NOTE:
-    return write_note(publisher, failure);
+  case KR_STEP_JOURNAL:
+    return write_journal(publisher, failure);
   case KR_STEP_MAKE:
     return make_table(publisher, step, failure);
   case KR_STEP_COPY:
@@ -467,7 +468,7 @@ int kr_step_do(struct kr_publisher *publisher, const struct kr_step *step,
   case KR_STEP_DROP:
     return drop_table(publisher, step, failure);
   case KR_STEP_FORGET:
-    return remove_note(publisher, failure);
+    return remove_journal(publisher, failure);
   }
   return 0;
 }

@@ -8,7 +8,7 @@ struct kr_publisher {
   struct kr_publish_means *means;
   struct kr_directory *directory;
   const struct kr_descriptor *root; /* where meta1 is now */
-  const struct kr_change *change;   /* for the note; NULL = a directory is being begun */
+  const struct kr_change *change;   /* for the journal; NULL = a directory is being begun */
   const char *const *families;      /* of the table of map's range that is made */
   size_t family_count;
 };
@@ -22,7 +22,7 @@ int kr_step_do(struct kr_publisher *publisher, const struct kr_step *step,
 int kr_step_is_done(bool *out, struct kr_publisher *publisher, const struct kr_step *step,
                     struct kr_failure *failure);
 
-/* Does the note say what is being done, still? Errors: CORRUPT it does not. */
-int kr_step_check_note(struct kr_publisher *publisher, struct kr_failure *failure);
+/* Does the journal say what is being done, still? Errors: CORRUPT it does not. */
+int kr_step_check_journal(struct kr_publisher *publisher, struct kr_failure *failure);
 
 #endif

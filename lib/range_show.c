@@ -121,12 +121,12 @@ int keyroute_range_list(struct keyroute_ranges **out, struct keyroute_connection
   return kr_range_call_end(&range_call, error, out, listing.ranges, detail);
 }
 
-/* The change that is noted, if one is. */
-static int list_note(struct keyroute_ranges *ranges, struct kr_range_call *range_call)
+/* The change that the journal tells of, if it does. */
+static int list_journal(struct keyroute_ranges *ranges, struct kr_range_call *range_call)
 {
   struct kr_directory directory = {.means = &range_call->publish.means};
   int error = read_directory(&directory, range_call);
-  const struct kr_change *change = directory.note != NULL ? &directory.note->change : NULL;
+  const struct kr_change *change = directory.journal != NULL ? &directory.journal->change : NULL;
   bool good = true;
 
   if (error == 0 && change != NULL) {
@@ -159,7 +159,7 @@ int keyroute_range_interrupted(struct keyroute_ranges **out, struct keyroute_con
   error = ranges != NULL ? kr_range_call_reach(&range_call, false)
                          : kr_fail(&range_call.failure, KEYROUTE_E_NO_MEMORY, "out of memory");
   if (error == 0) {
-    error = list_note(ranges, &range_call);
+    error = list_journal(ranges, &range_call);
   }
   return kr_range_call_end(&range_call, error, out, ranges, detail);
 }

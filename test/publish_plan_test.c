@@ -48,7 +48,7 @@ struct table {
 static struct table tables[TABLES_MAX];
 static size_t table_count;
 static struct kr_descriptor root;
-static bool noted;
+static bool written_down;
 static struct kr_mem *mem;
 
 static int node_of(const struct kr_descriptor_replica *place)
@@ -262,9 +262,9 @@ static void do_step(const struct kr_step *step)
   struct table *table;
 
   switch (step->kind) {
-  case KR_STEP_NOTE:
-    ck_assert(!noted);
-    noted = true;
+  case KR_STEP_JOURNAL:
+    ck_assert(!written_down);
+    written_down = true;
     break;
   case KR_STEP_MAKE:
     make_table(step->range->id, step->node);
@@ -287,7 +287,7 @@ static void do_step(const struct kr_step *step)
     drop_table(step->range->id, step->node);
     break;
   case KR_STEP_FORGET:
-    noted = false;
+    written_down = false;
     break;
   }
 }
@@ -333,11 +333,11 @@ static bool apply(const struct kr_change *change, size_t most)
       done = do_steps(&plan, done, most);
     }
   } else if (done > 0) {
-    /* Undone steps may be undone again: whoever is gone leaves the note. */
+    /* Undone steps may be undone again: whoever is gone leaves the journal. */
     do_steps(&undo, 0, most < undo.count ? most : 0);
     do_steps(&undo, 0, undo.count);
   }
-  ck_assert(!noted);
+  ck_assert(!written_down);
   kr_plan_clear(&plan);
   kr_plan_clear(&undo);
   return carried;
@@ -396,7 +396,7 @@ static void set_up(void)
 {
   mem = failing_mem_new();
   table_count = 0;
-  noted = false;
+  written_down = false;
   begin_directory();
 }
 
@@ -538,8 +538,8 @@ START_TEST(test_publish_plan__a_split_puts_the_upper_row_first)
 {
   struct kr_change change;
   struct kr_plan plan;
-  static const enum kr_step_kind wanted[] = {KR_STEP_NOTE, KR_STEP_PUT, KR_STEP_PUT, KR_STEP_DROP,
-                                             KR_STEP_FORGET};
+  static const enum kr_step_kind wanted[] = {KR_STEP_JOURNAL, KR_STEP_PUT, KR_STEP_PUT,
+                                             KR_STEP_DROP, KR_STEP_FORGET};
 
   ck_assert(plan_split(&change, KR_MAP, 5, 1));
   kr_plan_init(&plan, mem);

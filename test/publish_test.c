@@ -7,7 +7,7 @@
 #include "lib/publish_begin.h"
 
 #include "lib/bytes.h"
-#include "lib/publish_note.h"
+#include "lib/publish_journal.h"
 #include "test/failing_mem.h"
 #include "test/fake_nodes.h"
 #include "test/run_suite.h"
@@ -250,14 +250,14 @@ static void tear_down(void)
   kr_mem_release(own_mem);
 }
 
-static bool is_noted(void)
+static bool is_written_down(void)
 {
   struct kr_descriptor *root = decode(nodes.root, nodes.root_len);
   const struct fake_table *meta1 = table_of(root);
-  bool noted = meta1->count > 0 && meta1->rows[0].key[0] == 0;
+  bool written_down = meta1->count > 0 && meta1->rows[0].key[0] == 0;
 
   kr_free(own_mem, root);
-  return noted;
+  return written_down;
 }
 
 /* ---- The changes that are tried -------------------------------------------------------------- */
@@ -335,7 +335,7 @@ static void check_made(const struct trial *trial)
   }
   ck_assert_str_eq(places, trial->places);
   ck_assert_uint_eq(nodes.table_count, trial->tables);
-  ck_assert(!is_noted());
+  ck_assert(!is_written_down());
   all_read();
   kr_range_list_clear(&root);
   forget(&known);
@@ -435,17 +435,17 @@ START_TEST(test_publish__interrupted_change_is_seen_to_by_whoever_comes_next)
     failed = publish(&trial->request) != 0;
     nodes.fail_at = 0;
     fill(7, 3, ALL);
-    bool noted = is_noted();
+    bool written_down = is_written_down();
 
     int error = publish(&other);
 
-    if (error != 0 && noted) {
+    if (error != 0 && written_down) {
       /* Half a change of map: the same again, first. */
       ck_assert_int_eq(error, KEYROUTE_E_INVALID_ARGUMENT);
       ck_assert_ptr_nonnull(strstr(failure.message, "was interrupted half-way"));
       ck_assert_int_eq(publish(&trial->request), 0);
     }
-    ck_assert(!is_noted());
+    ck_assert(!is_written_down());
   }
 }
 END_TEST
@@ -490,7 +490,7 @@ START_TEST(test_publish__undoing_does_not_wait_for_a_node_that_is_down)
 
   ck_assert_int_eq(publish(&other), 0);
 
-  ck_assert(!is_noted());
+  ck_assert(!is_written_down());
 }
 END_TEST
 
@@ -576,7 +576,7 @@ START_TEST(test_publish__lost_lock_ends_it)
 
   ck_assert_int_eq(publish(&trial->request), KEYROUTE_E_OVERLOADED);
 
-  ck_assert(!is_noted());
+  ck_assert(!is_written_down());
 }
 END_TEST
 

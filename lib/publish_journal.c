@@ -8,19 +8,19 @@
  *     old0, old1   the descriptors of the ranges that give way, in the order of keys
  *     new0, new1   those of the ranges that take their keys
  *
- * and are written by one request, so that there is all of it or nothing. There is one note, for one
- * change is made at a time. Whoever finds it knows which tables may be left over, and what it takes
- * to carry the change out.
+ * and are written by one request, so that there is all of it or nothing. There is one such row, for
+ * one change is made at a time. Whoever finds it knows which tables may be left over, and what it
+ * takes to carry the change out.
  *
  * Threads: any.
  */
-#include "lib/publish_note.h"
+#include "lib/publish_journal.h"
 
 #include "lib/bytes.h"
 
 #include <string.h>
 
-struct keyroute_bytes kr_note_key(void)
+struct keyroute_bytes kr_journal_key(void)
 {
   static const char key[] = "\0change";
 
@@ -32,33 +32,34 @@ static const char *const new_names[KR_CHANGE_RANGES] = {"new0", "new1"};
 
 /* ---- Writing ---- */
 
-static void add_cell(struct kr_note_cells *out, const char *name, size_t from)
+static void add_cell(struct kr_journal_cells *out, const char *name, size_t from)
 {
   struct kr_cell *cell = &out->cells[out->count++];
 
-  *cell = (struct kr_cell){.family = keyroute_string(KR_NOTE_FAMILY),
+  *cell = (struct kr_cell){.family = keyroute_string(KR_JOURNAL_FAMILY),
                            .qualifier = keyroute_string(name),
                            .value = kr_bytes(NULL, out->bytes.len - from)};
 }
 
 /* The buffer has grown for the last time: where does each value stand? */
-static void place_values(struct kr_note_cells *out)
+static void place_values(struct kr_journal_cells *out)
 {
   const uint8_t *at = out->bytes.data;
 
   for (size_t i = 0; i < out->count; i++) {
-    out->cells[i].row = kr_note_key();
+    out->cells[i].row = kr_journal_key();
     out->cells[i].value.data = at;
     at += out->cells[i].value.len;
   }
 }
 
-void kr_note_write(struct kr_note_cells *out, struct kr_mem *mem, const struct kr_change *change)
+void kr_journal_write(struct kr_journal_cells *out, struct kr_mem *mem,
+                      const struct kr_change *change)
 {
   memset(out, 0, sizeof(*out));
   kr_buf_init(&out->bytes, mem);
   kr_buf_text(&out->bytes, kr_level_name(change->level));
-  add_cell(out, KR_NOTE_QUALIFIER, 0);
+  add_cell(out, KR_JOURNAL_QUALIFIER, 0);
   for (size_t i = 0; i < change->old_count; i++) {
     size_t from = out->bytes.len;
 
@@ -82,13 +83,13 @@ static int corrupt(struct kr_failure *failure, const char *reason)
 {
   return kr_fail(
       failure, KEYROUTE_E_CORRUPT,
-      "row \\x00change of meta1, the note of an interrupted change, cannot be believed: %s",
+      "row \\x00change of meta1, the journal of an interrupted change, cannot be believed: %s",
       reason);
 }
 
 static bool read_level(enum kr_level *out, const struct kr_row *row)
 {
-  const struct kr_cell *cell = kr_row_find(row, KR_NOTE_FAMILY, KR_NOTE_QUALIFIER);
+  const struct kr_cell *cell = kr_row_find(row, KR_JOURNAL_FAMILY, KR_JOURNAL_QUALIFIER);
 
   for (int level = KR_META1; cell != NULL && level <= KR_MAP; level++) {
     if (kr_bytes_equal(cell->value, keyroute_string(kr_level_name((enum kr_level)level)))) {
@@ -105,7 +106,7 @@ static int read_ranges(struct kr_descriptor *ranges, size_t *count, struct kr_de
                        struct kr_failure *failure)
 {
   for (size_t i = 0; i < KR_CHANGE_RANGES; i++) {
-    const struct kr_cell *cell = kr_row_find(row, KR_NOTE_FAMILY, names[i]);
+    const struct kr_cell *cell = kr_row_find(row, KR_JOURNAL_FAMILY, names[i]);
     const char *reason = "";
 
     if (cell == NULL) {
@@ -124,20 +125,20 @@ static int read_ranges(struct kr_descriptor *ranges, size_t *count, struct kr_de
   return *count > 0 ? 0 : corrupt(failure, "it names no ranges");
 }
 
-static int read_change(struct kr_note *note, struct kr_mem *mem, const struct kr_row *row,
+static int read_change(struct kr_journal *journal, struct kr_mem *mem, const struct kr_row *row,
                        struct kr_failure *failure)
 {
-  struct kr_change *change = &note->change;
+  struct kr_change *change = &journal->change;
 
   if (!read_level(&change->level, row)) {
     return corrupt(failure, "it names no level");
   }
   int error =
-      read_ranges(change->olds, &change->old_count, note->kept, old_names, mem, row, failure);
+      read_ranges(change->olds, &change->old_count, journal->kept, old_names, mem, row, failure);
 
   if (error == 0) {
-    error = read_ranges(change->news, &change->new_count, note->kept + KR_CHANGE_RANGES, new_names,
-                        mem, row, failure);
+    error = read_ranges(change->news, &change->new_count, journal->kept + KR_CHANGE_RANGES,
+                        new_names, mem, row, failure);
   }
   if (error == 0 && change->old_count + change->new_count > 1 + KR_CHANGE_RANGES) {
     error = corrupt(failure, "it names too many ranges");
@@ -145,30 +146,30 @@ static int read_change(struct kr_note *note, struct kr_mem *mem, const struct kr
   return error;
 }
 
-int kr_note_read(struct kr_note **out, struct kr_mem *mem, const struct kr_row *row,
-                 struct kr_failure *failure)
+int kr_journal_read(struct kr_journal **out, struct kr_mem *mem, const struct kr_row *row,
+                    struct kr_failure *failure)
 {
-  struct kr_note *note = kr_calloc(mem, sizeof(*note));
+  struct kr_journal *journal = kr_calloc(mem, sizeof(*journal));
 
-  if (note == NULL) {
+  if (journal == NULL) {
     return kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory");
   }
-  int error = read_change(note, mem, row, failure);
+  int error = read_change(journal, mem, row, failure);
 
   if (error != 0) {
-    kr_note_free(mem, note);
+    kr_journal_free(mem, journal);
     return error;
   }
-  *out = note;
+  *out = journal;
   return 0;
 }
 
-void kr_note_free(struct kr_mem *mem, struct kr_note *note)
+void kr_journal_free(struct kr_mem *mem, struct kr_journal *journal)
 {
-  for (size_t i = 0; note != NULL && i < 2 * KR_CHANGE_RANGES; i++) {
-    kr_free(mem, note->kept[i]);
+  for (size_t i = 0; journal != NULL && i < 2 * KR_CHANGE_RANGES; i++) {
+    kr_free(mem, journal->kept[i]);
   }
-  kr_free(mem, note);
+  kr_free(mem, journal);
 }
 
 /* ---- Comparing ---- */
@@ -183,7 +184,7 @@ static bool same_ranges(const struct kr_descriptor *a, const struct kr_descripto
   return true;
 }
 
-bool kr_note_same(const struct kr_change *a, const struct kr_change *b)
+bool kr_journal_same(const struct kr_change *a, const struct kr_change *b)
 {
   return a->level == b->level && a->old_count == b->old_count && a->new_count == b->new_count &&
          same_ranges(a->olds, b->olds, a->old_count) && same_ranges(a->news, b->news, a->new_count);
