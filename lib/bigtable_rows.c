@@ -5,7 +5,7 @@
  * reads outlives the answer, so all of it is copied, for all regions of a request into one piece of
  * memory:
  *
- *     kr_block | keyroute_cell of all rows | bytes
+ *     kr_cell_block | keyroute_cell of all rows | bytes
  *
  *  1. A region's rows come in order, whatever the order in which they were asked for: these are
  *     sorted, and both are walked once. A row asked for twice is copied once.
@@ -36,7 +36,7 @@ struct kr_bigtable_failed {
 
 /* Where the copies go. */
 struct room {
-  struct kr_block block;
+  struct kr_cell_block block;
   struct keyroute_cell cells[];
 };
 

@@ -5,7 +5,7 @@
  * all results in the order of the results. What an application gets outlives the frame: so all is
  * copied, into one piece of memory for the whole answer.
  *
- *     kr_block | keyroute_cell of all rows | bytes
+ *     kr_cell_block | keyroute_cell of all rows | bytes
  *
  *  1. Two passes over the same bytes: the first checks and counts, the second copies. Nothing is
  *     allocated for what an answer only claims.
@@ -43,7 +43,7 @@ struct kr_hbase_failed {
 
 /* Where the copies go. */
 struct room {
-  struct kr_block block;
+  struct kr_cell_block block;
   struct keyroute_cell cells[];
 };
 

@@ -48,8 +48,8 @@ struct kr_gets {
 struct kr_gets *kr_gets_copy(struct kr_mem *mem, const struct kr_gets *gets);
 
 /* Memory that cells are in; released with kr_free. */
-struct kr_block {
-  struct kr_block *next; /* the owner's: in a list of them */
+struct kr_cell_block {
+  struct kr_cell_block *next; /* the owner's: in a list of them */
 };
 
 /* What came of one row. */
@@ -62,7 +62,7 @@ struct kr_got_row {
 
 /* What came of kr_gets, as long as the callback lasts that gets it. */
 struct kr_got {
-  struct kr_block *block;        /* that callback's to keep or free; NULL = no cells came */
+  struct kr_cell_block *block;   /* that callback's to keep or free; NULL = no cells came */
   const struct kr_got_row *rows; /* one for each row asked for, in their order */
   size_t row_count;
   size_t len; /* bytes that the answer took on the wire */

@@ -27,10 +27,10 @@ struct keyroute_result *kr_result_new(struct kr_mem *mem, size_t count)
   return result;
 }
 
-static void free_blocks(struct kr_mem *mem, struct kr_block *blocks)
+static void free_blocks(struct kr_mem *mem, struct kr_cell_block *blocks)
 {
   while (blocks != NULL) {
-    struct kr_block *next = blocks->next;
+    struct kr_cell_block *next = blocks->next;
 
     kr_free(mem, blocks);
     blocks = next;
@@ -55,7 +55,7 @@ void keyroute_result_free(struct keyroute_result *result)
 
 /* ---- Filling -------------------------------------------------------------------------------- */
 
-void kr_result_keep(struct keyroute_result *result, struct kr_block *block)
+void kr_result_keep(struct keyroute_result *result, struct kr_cell_block *block)
 {
   if (block != NULL) {
     block->next = result->blocks;
@@ -78,7 +78,7 @@ void kr_result_set(struct keyroute_result *result, size_t index, const struct kr
 const char *kr_result_text(struct keyroute_result *result, const char *message)
 {
   size_t size = strlen(message) + 1;
-  struct kr_block *block = kr_alloc(result->mem, sizeof(*block) + size);
+  struct kr_cell_block *block = kr_alloc(result->mem, sizeof(*block) + size);
 
   if (block == NULL) {
     return NULL;

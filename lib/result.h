@@ -17,9 +17,9 @@ struct kr_result_row {
 
 /* A result; immutable once it is given out. */
 struct keyroute_result {
-  struct kr_mem *mem;      /* counted */
-  struct kr_block *blocks; /* what cells are in */
-  struct kr_block *texts;  /* messages */
+  struct kr_mem *mem;           /* counted */
+  struct kr_cell_block *blocks; /* what cells are in */
+  struct kr_cell_block *texts;  /* messages */
   size_t count, failed;
   struct kr_result_row rows[];
 };
@@ -27,7 +27,7 @@ struct keyroute_result {
 struct keyroute_result *kr_result_new(struct kr_mem *mem, size_t count); /* NULL = out of memory */
 
 /* Have a result keep a block; NULL is accepted. */
-void kr_result_keep(struct keyroute_result *result, struct kr_block *block);
+void kr_result_keep(struct keyroute_result *result, struct kr_cell_block *block);
 
 /* A row was read: its cells are in a block that the result keeps. location gets one more count. */
 void kr_result_set(struct keyroute_result *result, size_t index, const struct kr_got_row *row,

@@ -45,7 +45,7 @@ static struct keyroute_result *make_result(size_t count)
 
 /* A block of one cell, f:q of a row. */
 struct made_block {
-  struct kr_block block;
+  struct kr_cell_block block;
   struct keyroute_cell cells[3];
 };
 

@@ -35,7 +35,7 @@ struct asked {
   size_t row_count, len;
   char text[400]; /* rows and cells as "key/f:q@ts=v ..."; of a call, the message */
   struct kr_failure failures[ROWS];
-  struct kr_block *block;
+  struct kr_cell_block *block;
 };
 
 static struct kr_read read_of;

@@ -78,7 +78,7 @@ struct asked {
   struct kr_request *request;
   unsigned answers;
   struct kr_failure failure;
-  struct kr_block *block;
+  struct kr_cell_block *block;
   struct kr_got_row rows[ROWS];
   struct kr_failure failures[ROWS];
   size_t row_count, len;
