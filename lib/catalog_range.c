@@ -193,7 +193,7 @@ static void fail_row(struct kr_catalog_row *out, const char *reason)
 static int read_descriptor(struct kr_descriptor **out, struct kr_mem *mem, const struct kr_row *row,
                            const char **reason)
 {
-  const struct kr_cell *cell = kr_row_find(row, "r", "d");
+  const struct kr_cell *cell = kr_row_find(row, KR_DESCRIPTOR_FAMILY, KR_DESCRIPTOR_QUALIFIER);
 
   if (cell == NULL) {
     *reason = "it has no descriptor";
@@ -297,7 +297,7 @@ static struct keyroute_location *parse_root(struct kr_failure *failure, struct k
 }
 
 const struct kr_catalog kr_catalog_range = {
-    .family = "r",
+    .family = KR_DESCRIPTOR_FAMILY,
     .root = meta1,
     .check_table = check_table,
     .parent = parent,

@@ -12,6 +12,10 @@ enum { KR_DESCRIPTOR_KEY_MAX = 4094 };
 
 enum { KR_DESCRIPTOR_REPLICAS_MAX = 255 };
 
+/* The column of an index row that it stands in. */
+#define KR_DESCRIPTOR_FAMILY "r"
+#define KR_DESCRIPTOR_QUALIFIER "d"
+
 struct kr_descriptor_replica {
   uint64_t node_id;
   struct keyroute_bytes host; /* an IPv6 address without brackets */

@@ -24,9 +24,6 @@
 
 enum { PAGE_ROWS = 1000 };
 
-#define FAMILY "r"
-#define QUALIFIER "d"
-
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
 void kr_directory_table(struct kr_buf *out, uint64_t id)
@@ -111,7 +108,7 @@ int kr_directory_rows(struct kr_publish_means *means, uint64_t id,
                            .stop_row = stop,
                            .include_start = true,
                            .limit = PAGE_ROWS,
-                           .family = FAMILY};
+                           .family = KR_DESCRIPTOR_FAMILY};
 
     error = read_pages(means, node, &scan, &page);
   }
@@ -159,7 +156,7 @@ static int corrupt(struct kr_failure *failure, enum kr_level level, struct keyro
 static int read_range(struct kr_descriptor **out, struct kr_mem *mem, enum kr_level level,
                       const struct kr_row *row, struct kr_failure *failure)
 {
-  const struct kr_cell *cell = kr_row_find(row, FAMILY, QUALIFIER);
+  const struct kr_cell *cell = kr_row_find(row, KR_DESCRIPTOR_FAMILY, KR_DESCRIPTOR_QUALIFIER);
   struct kr_descriptor *range = NULL;
   const char *reason = "";
   struct kr_buf key;

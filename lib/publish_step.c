@@ -19,102 +19,11 @@
 
 #include "lib/bigtable_write.h"
 #include "lib/bytes.h"
+#include "lib/publish_copy.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-#define FAMILY "r"
-#define QUALIFIER "d"
-
-/* Rows of a table that are copied at a time. */
-enum { COPY_ROWS = 500 };
-
-/* ---- Requests -------------------------------------------------------------------------------- */
-
-/* May something be written, still? */
-static int check_lock(const struct kr_publisher *publisher, struct kr_failure *failure)
-{
-  return publisher->means->ops->check(publisher->means, failure);
-}
-
-/* Send a request about a table, id 0 = none; param is emptied. */
-static int send(struct kr_publisher *publisher, const struct kr_descriptor_replica *node,
-                uint64_t id, const char *name, struct kr_buf *param, struct kr_buf *reply,
-                struct kr_failure *failure)
-{
-  struct kr_publish_means *means = publisher->means;
-  struct kr_buf table;
-  int error;
-
-  kr_buf_init(&table, means->mem);
-  if (id > 0) {
-    kr_directory_table(&table, id);
-  }
-  if (table.failed || param->failed) {
-    error = kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory");
-  } else {
-    struct kr_method method = {
-        .name = name, .region = kr_buf_view(&table), .param = kr_buf_view(param)};
-
-    error = means->ops->call(means, node, &method, reply, failure);
-  }
-  if (error == 0 && reply->failed) {
-    error = kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory");
-  }
-  kr_buf_clear(&table);
-  kr_buf_clear(param);
-  return error;
-}
-
-static int mutate(struct kr_publisher *publisher, const struct kr_descriptor_replica *node,
-                  uint64_t id, const struct kr_bigtable_change *change, struct kr_failure *failure)
-{
-  struct kr_buf param, reply;
-
-  kr_buf_init(&param, publisher->means->mem);
-  kr_buf_init(&reply, publisher->means->mem);
-  kr_bigtable_write_mutate(&param, change);
-  int error = send(publisher, node, id, KR_BIGTABLE_MUTATE, &param, &reply, failure);
-
-  kr_buf_clear(&reply);
-  return error;
-}
-
-/* Change a row of a table if a column says so; *made tells. */
-static int mutate_checked(bool *made, struct kr_publisher *publisher,
-                          const struct kr_descriptor *table,
-                          const struct kr_bigtable_change *change, const char *qualifier,
-                          const struct keyroute_bytes *value, struct kr_failure *failure)
-{
-  const struct kr_descriptor_replica *node = &table->replicas[0];
-  struct kr_buf param, reply;
-
-  kr_buf_init(&param, publisher->means->mem);
-  kr_buf_init(&reply, publisher->means->mem);
-  kr_bigtable_write_check(&param, change, FAMILY, qualifier, value);
-  int error = send(publisher, node, table->id, KR_BIGTABLE_CHECK, &param, &reply, failure);
-
-  if (error == 0 && !kr_bigtable_read_check(made, kr_buf_view(&reply), value == NULL)) {
-    error =
-        kr_fail(failure, KEYROUTE_E_PROTOCOL, "%.*s:%u: the answer to CheckAndMutateRow is none",
-                (int)node->host.len, (const char *)node->host.data, node->port);
-  }
-  kr_buf_clear(&reply);
-  return error;
-}
-
-/* The same change on the other nodes of the table. */
-static int mutate_others(struct kr_publisher *publisher, const struct kr_descriptor *table,
-                         const struct kr_bigtable_change *change, struct kr_failure *failure)
-{
-  int error = 0;
-
-  for (size_t i = 1; i < table->replica_count && error == 0; i++) {
-    error = mutate(publisher, &table->replicas[i], table->id, change, failure);
-  }
-  return error;
-}
 
 /* ---- The journal ----------------------------------------------------------------------------- */
 
@@ -130,15 +39,15 @@ static int write_journal(struct kr_publisher *publisher, struct kr_failure *fail
   if (cells.bytes.failed) {
     error = kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory");
   } else {
-    error = mutate_checked(&made, publisher, publisher->root, &change, KR_JOURNAL_QUALIFIER, NULL,
-                           failure);
+    error = kr_publish_mutate_checked(&made, publisher, publisher->root, &change,
+                                      KR_JOURNAL_QUALIFIER, NULL, failure);
   }
   if (error == 0 && !made) {
     error = kr_fail(failure, KEYROUTE_E_CORRUPT,
                     "another change stands in the journal of meta1 meanwhile");
   }
   if (error == 0) {
-    error = mutate_others(publisher, publisher->root, &change, failure);
+    error = kr_publish_mutate_others(publisher, publisher->root, &change, failure);
   }
   kr_buf_clear(&cells.bytes);
   return error;
@@ -151,7 +60,7 @@ static int remove_journal(struct kr_publisher *publisher, struct kr_failure *fai
   int error = 0;
 
   for (size_t i = 0; i < meta1->replica_count && error == 0; i++) {
-    error = mutate(publisher, &meta1->replicas[i], meta1->id, &change, failure);
+    error = kr_publish_mutate(publisher, &meta1->replicas[i], meta1->id, &change, failure);
   }
   return error;
 }
@@ -196,7 +105,7 @@ int kr_step_check_journal(struct kr_publisher *publisher, struct kr_failure *fai
 static int make_table(struct kr_publisher *publisher, const struct kr_step *step,
                       struct kr_failure *failure)
 {
-  static const char *const index_families[] = {FAMILY};
+  static const char *const index_families[] = {KR_DESCRIPTOR_FAMILY};
   bool is_index = step->level != KR_MAP;
   struct kr_buf param, reply;
   char name[32];
@@ -206,7 +115,8 @@ static int make_table(struct kr_publisher *publisher, const struct kr_step *step
   snprintf(name, sizeof(name), "r%" PRIu64, step->range->id);
   kr_bigtable_write_create(&param, name, is_index ? index_families : publisher->families,
                            is_index ? 1 : publisher->family_count);
-  int error = send(publisher, step->node, 0, KR_BIGTABLE_CREATE, &param, &reply, failure);
+  int error =
+      kr_publish_send(publisher, step->node, 0, KR_BIGTABLE_CREATE, &param, &reply, failure);
 
   kr_buf_clear(&reply);
   return error;
@@ -219,112 +129,11 @@ static int drop_table(struct kr_publisher *publisher, const struct kr_step *step
 
   kr_buf_init(&param, publisher->means->mem);
   kr_buf_init(&reply, publisher->means->mem);
-  int error =
-      send(publisher, step->node, step->range->id, KR_BIGTABLE_DELETE, &param, &reply, failure);
+  int error = kr_publish_send(publisher, step->node, step->range->id, KR_BIGTABLE_DELETE, &param,
+                              &reply, failure);
 
   kr_buf_clear(&reply);
   return error != 0 && kr_directory_is_absent(failure) ? 0 : error;
-}
-
-/* ---- Copying --------------------------------------------------------------------------------- */
-
-/* Rows on their way from one table to another: requests to write them, each with its length in
- * front. */
-struct load {
-  struct kr_mem *mem;
-  struct kr_buf requests;
-  struct kr_buf next; /* the row to go on with */
-  size_t rows;
-};
-
-static int load_row(void *arg, const struct kr_row *row, struct kr_failure *failure)
-{
-  struct load *load = arg;
-  struct kr_bigtable_change change = {row->key, row->cells, row->cell_count};
-  struct kr_buf request;
-
-  kr_buf_init(&request, load->mem);
-  kr_bigtable_write_mutate(&request, &change);
-  kr_buf_varint(&load->requests, request.len);
-  kr_buf_bytes(&load->requests, kr_buf_view(&request));
-  load->requests.failed = load->requests.failed || request.failed;
-  kr_buf_clear(&request);
-  load->next.len = 0;
-  kr_buf_bytes(&load->next, row->key);
-  kr_buf_u8(&load->next, 0);
-  if (load->requests.failed || load->next.failed) {
-    return kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory");
-  }
-  return ++load->rows >= COPY_ROWS ? KR_VISIT_ENOUGH : KR_VISIT_ON;
-}
-
-static int unload(struct kr_publisher *publisher, const struct kr_step *step, struct load *load,
-                  struct kr_failure *failure)
-{
-  struct kr_reader reader = kr_reader(kr_buf_view(&load->requests));
-  int error = 0;
-
-  while (error == 0 && kr_reader_left(&reader) > 0) {
-    struct keyroute_bytes request = kr_read_bytes(&reader, kr_read_varint(&reader));
-    struct kr_buf param, reply;
-
-    kr_buf_init(&param, load->mem);
-    kr_buf_init(&reply, load->mem);
-    kr_buf_bytes(&param, request);
-    error =
-        send(publisher, step->node, step->range->id, KR_BIGTABLE_MUTATE, &param, &reply, failure);
-    kr_buf_clear(&reply);
-  }
-  return error;
-}
-
-/* The keys that two ranges share, in the table of the range that is copied. Those of meta1 are all,
- * the journal too. */
-static void shared_keys(struct keyroute_bytes *start, struct keyroute_bytes *stop,
-                        const struct kr_step *step)
-{
-  const struct kr_descriptor *a = step->from, *b = step->range;
-  bool ends_first =
-      b->end_key.len == 0 || (a->end_key.len > 0 && kr_bytes_compare(a->end_key, b->end_key) < 0);
-
-  *start = kr_bytes_compare(a->start_key, b->start_key) < 0 ? b->start_key : a->start_key;
-  *stop = ends_first ? a->end_key : b->end_key;
-}
-
-/* Each load may take long: the lock is asked about after it, too. */
-static int copy_rows(struct kr_publisher *publisher, const struct kr_step *step,
-                     struct kr_failure *failure)
-{
-  const struct kr_descriptor *from = step->from;
-  struct load load = {.mem = publisher->means->mem};
-  struct keyroute_bytes start, stop;
-  int error = 0;
-
-  kr_buf_init(&load.requests, load.mem);
-  kr_buf_init(&load.next, load.mem);
-  shared_keys(&start, &stop, step);
-  kr_buf_bytes(&load.next, start);
-  do {
-    struct kr_buf first;
-
-    kr_buf_init(&first, load.mem);
-    kr_buf_bytes(&first, kr_buf_view(&load.next));
-    load.requests.len = 0;
-    load.rows = 0;
-    error = first.failed ? kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory")
-                         : kr_directory_rows(publisher->means, from->id, &from->replicas[0],
-                                             kr_buf_view(&first), stop, load_row, &load, failure);
-    kr_buf_clear(&first);
-    if (error == 0) {
-      error = unload(publisher, step, &load, failure);
-    }
-    if (error == 0 && load.rows > 0) {
-      error = check_lock(publisher, failure);
-    }
-  } while (error == 0 && load.rows >= COPY_ROWS);
-  kr_buf_clear(&load.requests);
-  kr_buf_clear(&load.next);
-  return error;
 }
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
@@ -357,7 +166,8 @@ static int switch_row(struct kr_publisher *publisher, const struct kr_step *step
   if (table == NULL) {
     return kr_fail(failure, KEYROUTE_E_HOLE, "no range of meta2 holds the row of a range of map");
   }
-  int error = mutate_checked(&made, publisher, table, change, QUALIFIER, old, failure);
+  int error = kr_publish_mutate_checked(&made, publisher, table, change, KR_DESCRIPTOR_QUALIFIER,
+                                        old, failure);
 
   if (error == 0 && !made) {
     /* It may have been done before, and the answer been lost. */
@@ -368,7 +178,7 @@ static int switch_row(struct kr_publisher *publisher, const struct kr_step *step
       error = somebody_else(failure, step->level, range->start_key);
     }
   }
-  return error != 0 ? error : mutate_others(publisher, table, change, failure);
+  return error != 0 ? error : kr_publish_mutate_others(publisher, table, change, failure);
 }
 
 static int put_or_remove(struct kr_publisher *publisher, const struct kr_step *step,
@@ -388,8 +198,8 @@ static int put_or_remove(struct kr_publisher *publisher, const struct kr_step *s
   if (step->from != NULL) {
     kr_descriptor_write(&old_value, step->from);
   }
-  struct kr_cell cell = {.family = keyroute_string(FAMILY),
-                         .qualifier = keyroute_string(QUALIFIER),
+  struct kr_cell cell = {.family = keyroute_string(KR_DESCRIPTOR_FAMILY),
+                         .qualifier = keyroute_string(KR_DESCRIPTOR_QUALIFIER),
                          .value = kr_buf_view(&new_value)};
   struct kr_bigtable_change change = {kr_buf_view(&row), &cell, step->range != NULL ? 1 : 0};
   struct keyroute_bytes old = kr_buf_view(&old_value);
@@ -448,7 +258,7 @@ int kr_step_is_done(bool *out, struct kr_publisher *publisher, const struct kr_s
 int kr_step_do(struct kr_publisher *publisher, const struct kr_step *step,
                struct kr_failure *failure)
 {
-  int error = check_lock(publisher, failure);
+  int error = kr_publish_may_write(publisher, failure);
 
   if (error != 0) {
     return error;
@@ -459,7 +269,7 @@ int kr_step_do(struct kr_publisher *publisher, const struct kr_step *step,
   case KR_STEP_MAKE:
     return make_table(publisher, step, failure);
   case KR_STEP_COPY:
-    return copy_rows(publisher, step, failure);
+    return kr_publish_copy(publisher, step, failure);
   case KR_STEP_PUT:
   case KR_STEP_REMOVE:
     return put_or_remove(publisher, step, failure);

@@ -1,17 +1,7 @@
 #ifndef KR_PUBLISH_STEP_H
 #define KR_PUBLISH_STEP_H
 
-#include "lib/directory.h"
-
-/* Whoever makes a change, while it is made. */
-struct kr_publisher {
-  struct kr_publish_means *means;
-  struct kr_directory *directory;
-  const struct kr_descriptor *root; /* where meta1 is now */
-  const struct kr_change *change;   /* for the journal; NULL = a directory is being begun */
-  const char *const *families;      /* of the table of map's range that is made */
-  size_t family_count;
-};
+#include "lib/publish_send.h"
 
 /* Do one step. What it replaces has to be what the plan knows. Errors: CORRUPT it is not: somebody
  * else has changed it; those of the means. */
