@@ -33,32 +33,24 @@
 #include "lib/bigtable_chunks.h"
 
 #include "lib/bytes.h"
+#include "lib/wire.h"
 
 #include <string.h>
 
-/* How a field is written, in the lowest bits of its tag. */
-enum { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5, WIRE_BITS = 3 };
-
 /* The tags that are known; a field written in another way is not the one that it claims to be. */
 enum {
-  RESPONSE_CHUNK = 1 << WIRE_BITS | WIRE_BYTES,
-  RESPONSE_LAST_SCANNED = 2 << WIRE_BITS | WIRE_BYTES,
-  WRAPPED_VALUE = 1 << WIRE_BITS | WIRE_BYTES,
-  CHUNK_KEY = 1 << WIRE_BITS | WIRE_BYTES,
-  CHUNK_FAMILY = 2 << WIRE_BITS | WIRE_BYTES,
-  CHUNK_QUALIFIER = 3 << WIRE_BITS | WIRE_BYTES,
-  CHUNK_TIMESTAMP = 4 << WIRE_BITS | WIRE_VARINT,
-  CHUNK_LABEL = 5 << WIRE_BITS | WIRE_BYTES,
-  CHUNK_VALUE = 6 << WIRE_BITS | WIRE_BYTES,
-  CHUNK_VALUE_SIZE = 7 << WIRE_BITS | WIRE_VARINT,
-  CHUNK_RESET = 8 << WIRE_BITS | WIRE_VARINT,
-  CHUNK_COMMIT = 9 << WIRE_BITS | WIRE_VARINT,
-};
-
-struct field {
-  uint64_t tag;
-  uint64_t value;              /* of a varint */
-  struct keyroute_bytes bytes; /* of bytes */
+  RESPONSE_CHUNK = KR_WIRE_BYTES(1),
+  RESPONSE_LAST_SCANNED = KR_WIRE_BYTES(2),
+  WRAPPED_VALUE = KR_WIRE_BYTES(1),
+  CHUNK_KEY = KR_WIRE_BYTES(1),
+  CHUNK_FAMILY = KR_WIRE_BYTES(2),
+  CHUNK_QUALIFIER = KR_WIRE_BYTES(3),
+  CHUNK_TIMESTAMP = KR_WIRE_NUMBER(4),
+  CHUNK_LABEL = KR_WIRE_BYTES(5),
+  CHUNK_VALUE = KR_WIRE_BYTES(6),
+  CHUNK_VALUE_SIZE = KR_WIRE_NUMBER(7),
+  CHUNK_RESET = KR_WIRE_NUMBER(8),
+  CHUNK_COMMIT = KR_WIRE_NUMBER(9),
 };
 
 /* One chunk: views into the message. */
@@ -72,30 +64,6 @@ struct chunk {
 
 /* ---- Reading a message ----------------------------------------------------------------------- */
 
-/* Read a field, whatever it is. */
-static struct field read_field(struct kr_reader *reader)
-{
-  struct field field = {.tag = kr_read_varint(reader)};
-
-  switch (field.tag & ((1 << WIRE_BITS) - 1)) {
-  case WIRE_VARINT:
-    field.value = kr_read_varint(reader);
-    break;
-  case WIRE_BYTES:
-    field.bytes = kr_read_bytes(reader, kr_read_varint(reader));
-    break;
-  case WIRE_64:
-    kr_read_bytes(reader, 8);
-    break;
-  case WIRE_32:
-    kr_read_bytes(reader, 4);
-    break;
-  default:
-    reader->bad = true;
-  }
-  return field;
-}
-
 /* The only field of a StringValue or a BytesValue, absent where it is empty. */
 static struct keyroute_bytes read_wrapped(struct kr_reader *outer, struct keyroute_bytes message)
 {
@@ -103,7 +71,7 @@ static struct keyroute_bytes read_wrapped(struct kr_reader *outer, struct keyrou
   struct keyroute_bytes bytes = {NULL, 0};
 
   while (kr_reader_left(&reader) > 0) {
-    struct field field = read_field(&reader);
+    struct kr_wire_field field = kr_wire_read(&reader);
 
     bytes = field.tag == WRAPPED_VALUE ? field.bytes : bytes;
   }
@@ -113,7 +81,7 @@ static struct keyroute_bytes read_wrapped(struct kr_reader *outer, struct keyrou
 
 static void read_chunk_field(struct chunk *chunk, struct kr_reader *reader)
 {
-  struct field field = read_field(reader);
+  struct kr_wire_field field = kr_wire_read(reader);
 
   switch (field.tag) {
   case CHUNK_KEY:
@@ -128,7 +96,7 @@ static void read_chunk_field(struct chunk *chunk, struct kr_reader *reader)
     chunk->qualifier = read_wrapped(reader, field.bytes);
     break;
   case CHUNK_TIMESTAMP:
-    chunk->timestamp_micros = (int64_t)field.value;
+    chunk->timestamp_micros = (int64_t)field.number;
     break;
   case CHUNK_LABEL:
     chunk->has_labels = true;
@@ -137,13 +105,13 @@ static void read_chunk_field(struct chunk *chunk, struct kr_reader *reader)
     chunk->value = field.bytes;
     break;
   case CHUNK_VALUE_SIZE:
-    chunk->value_size = (int32_t)field.value;
+    chunk->value_size = (int32_t)field.number;
     break;
   case CHUNK_RESET:
-    chunk->reset = field.value != 0;
+    chunk->reset = field.number != 0;
     break;
   case CHUNK_COMMIT:
-    chunk->commit = field.value != 0;
+    chunk->commit = field.number != 0;
     break;
   default:
     break;
@@ -408,7 +376,7 @@ static const char *take_scanned(struct kr_bigtable_chunks *chunks, struct keyrou
 
 static const char *take_field(struct kr_bigtable_chunks *chunks, struct kr_reader *reader)
 {
-  struct field field = read_field(reader);
+  struct kr_wire_field field = kr_wire_read(reader);
 
   if (reader->bad) {
     return "an unreadable message";

@@ -9,7 +9,7 @@
  *     the value by a range of one value: those are plain bytes, where the other filters are regular
  *     expressions.
  *
- * Encoded by hand: a message is a few fields, and each is written once.
+ * Encoded by hand (wire.c): a message is a few fields, and each is written once.
  *
  * Pure: any thread.
  * Source: google/bigtable/v2/bigtable.proto, data.proto; google/bigtable/admin/v2
@@ -17,6 +17,7 @@
 #include "lib/bigtable_write.h"
 
 #include "lib/bytes.h"
+#include "lib/wire.h"
 
 #include <string.h>
 
@@ -53,31 +54,6 @@ enum {
   ENTRY_VALUE = 2
 };
 
-enum { WIRE_NUMBER = 0, WIRE_BYTES = 2, WIRE_MASK = 7 };
-
-/* ---- Fields ---------------------------------------------------------------------------------- */
-
-static void put_bytes(struct kr_buf *out, unsigned field, struct keyroute_bytes bytes)
-{
-  kr_buf_varint(out, field << 3 | WIRE_BYTES);
-  kr_buf_varint(out, bytes.len);
-  kr_buf_bytes(out, bytes);
-}
-
-static void put_number(struct kr_buf *out, unsigned field, uint64_t number)
-{
-  kr_buf_varint(out, field << 3 | WIRE_NUMBER);
-  kr_buf_varint(out, number);
-}
-
-/* A message inside another one, which it empties. */
-static void put_message(struct kr_buf *out, unsigned field, struct kr_buf *message)
-{
-  put_bytes(out, field, kr_buf_view(message));
-  out->failed = out->failed || message->failed;
-  kr_buf_clear(message);
-}
-
 /* ---- Mutations ------------------------------------------------------------------------------- */
 
 static void put_set_cell(struct kr_buf *out, unsigned field, const struct kr_cell *cell)
@@ -86,12 +62,12 @@ static void put_set_cell(struct kr_buf *out, unsigned field, const struct kr_cel
 
   kr_buf_init(&set, out->mem);
   kr_buf_init(&mutation, out->mem);
-  put_bytes(&set, CELL_FAMILY, cell->family);
-  put_bytes(&set, CELL_QUALIFIER, cell->qualifier);
-  put_number(&set, CELL_TIMESTAMP, UINT64_MAX);
-  put_bytes(&set, CELL_VALUE, cell->value);
-  put_message(&mutation, MUTATION_SET_CELL, &set);
-  put_message(out, field, &mutation);
+  kr_wire_put_bytes(&set, CELL_FAMILY, cell->family);
+  kr_wire_put_bytes(&set, CELL_QUALIFIER, cell->qualifier);
+  kr_wire_put_number(&set, CELL_TIMESTAMP, UINT64_MAX);
+  kr_wire_put_bytes(&set, CELL_VALUE, cell->value);
+  kr_wire_put_message(&mutation, MUTATION_SET_CELL, &set);
+  kr_wire_put_message(out, field, &mutation);
 }
 
 static void put_delete_column(struct kr_buf *out, unsigned field, const struct kr_cell *cell)
@@ -100,10 +76,10 @@ static void put_delete_column(struct kr_buf *out, unsigned field, const struct k
 
   kr_buf_init(&column, out->mem);
   kr_buf_init(&mutation, out->mem);
-  put_bytes(&column, CELL_FAMILY, cell->family);
-  put_bytes(&column, CELL_QUALIFIER, cell->qualifier);
-  put_message(&mutation, MUTATION_DELETE_COLUMN, &column);
-  put_message(out, field, &mutation);
+  kr_wire_put_bytes(&column, CELL_FAMILY, cell->family);
+  kr_wire_put_bytes(&column, CELL_QUALIFIER, cell->qualifier);
+  kr_wire_put_message(&mutation, MUTATION_DELETE_COLUMN, &column);
+  kr_wire_put_message(out, field, &mutation);
 }
 
 static void put_delete_row(struct kr_buf *out, unsigned field)
@@ -111,8 +87,8 @@ static void put_delete_row(struct kr_buf *out, unsigned field)
   struct kr_buf mutation;
 
   kr_buf_init(&mutation, out->mem);
-  put_bytes(&mutation, MUTATION_DELETE_ROW, kr_bytes(NULL, 0));
-  put_message(out, field, &mutation);
+  kr_wire_put_bytes(&mutation, MUTATION_DELETE_ROW, kr_bytes(NULL, 0));
+  kr_wire_put_message(out, field, &mutation);
 }
 
 static void put_change(struct kr_buf *out, unsigned field, const struct kr_bigtable_change *change)
@@ -128,7 +104,7 @@ static void put_change(struct kr_buf *out, unsigned field, const struct kr_bigta
 
 void kr_bigtable_write_mutate(struct kr_buf *out, const struct kr_bigtable_change *change)
 {
-  put_bytes(out, MUTATE_ROW, change->row);
+  kr_wire_put_bytes(out, MUTATE_ROW, change->row);
   put_change(out, MUTATE_MUTATIONS, change);
 }
 
@@ -140,8 +116,8 @@ static void chain_message(struct kr_buf *chain, unsigned field, struct kr_buf *m
   struct kr_buf filter;
 
   kr_buf_init(&filter, chain->mem);
-  put_message(&filter, field, message);
-  put_message(chain, CHAIN_FILTERS, &filter);
+  kr_wire_put_message(&filter, field, message);
+  kr_wire_put_message(chain, CHAIN_FILTERS, &filter);
 }
 
 static void chain_column(struct kr_buf *chain, struct keyroute_bytes family,
@@ -150,9 +126,9 @@ static void chain_column(struct kr_buf *chain, struct keyroute_bytes family,
   struct kr_buf range;
 
   kr_buf_init(&range, chain->mem);
-  put_bytes(&range, COLUMNS_FAMILY, family);
-  put_bytes(&range, COLUMNS_START, qualifier);
-  put_bytes(&range, COLUMNS_END, qualifier);
+  kr_wire_put_bytes(&range, COLUMNS_FAMILY, family);
+  kr_wire_put_bytes(&range, COLUMNS_START, qualifier);
+  kr_wire_put_bytes(&range, COLUMNS_END, qualifier);
   chain_message(chain, FILTER_COLUMNS, &range);
 }
 
@@ -161,8 +137,8 @@ static void chain_newest(struct kr_buf *chain)
   struct kr_buf filter;
 
   kr_buf_init(&filter, chain->mem);
-  put_number(&filter, FILTER_VERSIONS, 1);
-  put_message(chain, CHAIN_FILTERS, &filter);
+  kr_wire_put_number(&filter, FILTER_VERSIONS, 1);
+  kr_wire_put_message(chain, CHAIN_FILTERS, &filter);
 }
 
 static void chain_value(struct kr_buf *chain, struct keyroute_bytes value)
@@ -170,8 +146,8 @@ static void chain_value(struct kr_buf *chain, struct keyroute_bytes value)
   struct kr_buf range;
 
   kr_buf_init(&range, chain->mem);
-  put_bytes(&range, VALUES_START, value);
-  put_bytes(&range, VALUES_END, value);
+  kr_wire_put_bytes(&range, VALUES_START, value);
+  kr_wire_put_bytes(&range, VALUES_END, value);
   chain_message(chain, FILTER_VALUES, &range);
 }
 
@@ -188,9 +164,9 @@ void kr_bigtable_write_check(struct kr_buf *out, const struct kr_bigtable_change
   if (value != NULL) {
     chain_value(&chain, *value);
   }
-  put_message(&filter, FILTER_CHAIN, &chain);
-  put_bytes(out, CHECK_ROW, change->row);
-  put_message(out, CHECK_FILTER, &filter);
+  kr_wire_put_message(&filter, FILTER_CHAIN, &chain);
+  kr_wire_put_bytes(out, CHECK_ROW, change->row);
+  kr_wire_put_message(out, CHECK_FILTER, &filter);
   put_change(out, value != NULL ? CHECK_TRUE : CHECK_FALSE, change);
 }
 
@@ -200,16 +176,11 @@ bool kr_bigtable_read_check(bool *made, struct keyroute_bytes message, bool abse
   bool matched = false;
 
   while (kr_reader_left(&reader) > 0 && !reader.bad) {
-    uint64_t tag = kr_read_varint(&reader);
+    struct kr_wire_field field = kr_wire_read(&reader);
 
-    if ((tag & WIRE_MASK) == WIRE_NUMBER) {
-      uint64_t number = kr_read_varint(&reader);
-
-      matched = tag >> 3 == CHECKED_MATCHED ? number != 0 : matched;
-    } else if ((tag & WIRE_MASK) == WIRE_BYTES) {
-      kr_read_bytes(&reader, kr_read_varint(&reader));
-    } else {
-      return false;
+    if (field.tag >> 3 == CHECKED_MATCHED) {
+      reader.bad = reader.bad || field.tag != KR_WIRE_NUMBER(CHECKED_MATCHED);
+      matched = field.number != 0;
     }
   }
   if (reader.bad) {
@@ -231,10 +202,10 @@ void kr_bigtable_write_create(struct kr_buf *out, const char *table_id, const ch
     struct kr_buf entry;
 
     kr_buf_init(&entry, out->mem);
-    put_bytes(&entry, ENTRY_KEY, keyroute_string(families[i]));
-    put_bytes(&entry, ENTRY_VALUE, kr_bytes(NULL, 0));
-    put_message(&table, TABLE_FAMILIES, &entry);
+    kr_wire_put_bytes(&entry, ENTRY_KEY, keyroute_string(families[i]));
+    kr_wire_put_bytes(&entry, ENTRY_VALUE, kr_bytes(NULL, 0));
+    kr_wire_put_message(&table, TABLE_FAMILIES, &entry);
   }
-  put_bytes(out, CREATE_ID, keyroute_string(table_id));
-  put_message(out, CREATE_TABLE, &table);
+  kr_wire_put_bytes(out, CREATE_ID, keyroute_string(table_id));
+  kr_wire_put_message(out, CREATE_TABLE, &table);
 }

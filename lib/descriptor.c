@@ -21,6 +21,7 @@
 #include "lib/error.h"
 #include "lib/proto/range.pb-c.h"
 #include "lib/proto_alloc.h"
+#include "lib/wire.h"
 
 #include <string.h>
 
@@ -38,47 +39,24 @@ bool kr_descriptor_holds(const struct kr_descriptor *descriptor, struct keyroute
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* What may stand behind a field's number. */
-enum wire_type { WIRE_VARINT = 0, WIRE_BYTES = 2 };
-
-static void put_tag(struct kr_buf *out, unsigned field, enum wire_type type)
-{
-  kr_buf_varint(out, field << 3 | (unsigned)type);
-}
-
-static void put_number(struct kr_buf *out, unsigned field, uint64_t number)
-{
-  put_tag(out, field, WIRE_VARINT);
-  kr_buf_varint(out, number);
-}
-
-static void put_bytes(struct kr_buf *out, unsigned field, struct keyroute_bytes bytes)
-{
-  put_tag(out, field, WIRE_BYTES);
-  kr_buf_varint(out, bytes.len);
-  kr_buf_bytes(out, bytes);
-}
-
 static void put_replica(struct kr_buf *out, const struct kr_descriptor_replica *replica)
 {
   struct kr_buf message;
 
   kr_buf_init(&message, out->mem);
-  put_number(&message, 1, replica->node_id);
-  put_bytes(&message, 2, replica->host);
-  put_number(&message, 3, replica->port);
-  put_bytes(out, 5, kr_buf_view(&message));
-  out->failed = out->failed || message.failed;
-  kr_buf_clear(&message);
+  kr_wire_put_number(&message, 1, replica->node_id);
+  kr_wire_put_bytes(&message, 2, replica->host);
+  kr_wire_put_number(&message, 3, replica->port);
+  kr_wire_put_message(out, 5, &message);
 }
 
 void kr_descriptor_write(struct kr_buf *out, const struct kr_descriptor *descriptor)
 {
   kr_buf_u32(out, MAGIC << 8 | VERSION);
-  put_number(out, 1, descriptor->id);
-  put_number(out, 2, descriptor->generation);
-  put_bytes(out, 3, descriptor->start_key);
-  put_bytes(out, 4, descriptor->end_key);
+  kr_wire_put_number(out, 1, descriptor->id);
+  kr_wire_put_number(out, 2, descriptor->generation);
+  kr_wire_put_bytes(out, 3, descriptor->start_key);
+  kr_wire_put_bytes(out, 4, descriptor->end_key);
   for (size_t i = 0; i < descriptor->replica_count; i++) {
     put_replica(out, &descriptor->replicas[i]);
   }

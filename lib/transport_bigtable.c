@@ -23,14 +23,12 @@
 #include "lib/bigtable_read.h"
 #include "lib/bigtable_rows.h"
 #include "lib/bytes.h"
+#include "lib/wire.h"
 
 #include <string.h>
 
 #define SERVICE "/google.bigtable.v2.Bigtable/"
 #define READ_ROWS SERVICE "ReadRows"
-
-/* What precedes the first field of a message, if it is bytes. */
-enum { FIRST_FIELD = 1 << 3 | 2 };
 
 struct transport {
   struct kr_transport base;
@@ -38,6 +36,9 @@ struct transport {
   struct kr_bigtable_client *client;
   const char *instance;
 };
+
+/* Of every request: the name of its table, or of the instance. */
+enum { FIRST_FIELD = 1 };
 
 static const struct kr_rows no_rows;
 
@@ -397,12 +398,8 @@ static void write_call(struct kr_buf *out, const char *instance, const struct kr
   } else {
     kr_buf_text(&name, instance);
   }
-  kr_buf_u8(out, FIRST_FIELD);
-  kr_buf_varint(out, name.len);
-  kr_buf_bytes(out, kr_buf_view(&name));
+  kr_wire_put_message(out, FIRST_FIELD, &name);
   kr_buf_bytes(out, method->param);
-  out->failed = out->failed || name.failed;
-  kr_buf_clear(&name);
 }
 
 static struct kr_request *transport_call(struct kr_transport *base, const char *host, int port,
