@@ -12,7 +12,8 @@
  *  2. Rows live as long as the callback that gets them.
  *  3. One scan has one time, whatever it takes.
  *  4. A scanner that is known is closed when it has been read or its scan is cancelled. One that
- *     failed, or whose opening was not waited for, ends by its lease on the server.
+ *     failed, whose opening was not waited for, or whose connection takes no more requests, ends by
+ *     its lease on the server.
  *  5. A reply that cannot be read fails its own request only, since its frame was sound; but the
  *     connection takes no further requests, so that the next try gets a new one. An answer to a
  *     scan that is too large to be kept is such a reply.
@@ -169,12 +170,15 @@ static bool closed(void *arg, const struct kr_failure *failure, const struct kr_
   return true;
 }
 
-/* Have the server forget a scanner. It is sent at once, for there is a connection, and the answer
- * will be skipped. */
+/* Have the server forget a scanner. Its answer will be skipped. Where no connection takes requests
+ * any more, none is made for that: the lease ends it. */
 static void close_scanner(const struct kr_request *request)
 {
   struct kr_buf param;
 
+  if (kr_rpc_marks(request->transport->rpc, request->host, request->port) == NULL) {
+    return;
+  }
   kr_buf_init(&param, request->transport->mem);
   kr_hbase094_close_write(&param, request->scanner);
   struct kr_rpc_request *rpc = send(request, "close", &param, closed);
