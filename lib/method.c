@@ -248,6 +248,18 @@ static int check_method(struct keyroute_method *out, const struct keyroute_metho
   return error != 0 ? error : check_param(method.param, detail);
 }
 
+/* A message of gRPC's has nothing behind it. */
+static int check_cells(const struct keyroute_method *method, const struct kr_settings *settings,
+                       struct keyroute_detail *detail)
+{
+  if (method->cells.len > 0 && strcmp(settings->layout, "range") == 0) {
+    return kr_fail_invalid(detail,
+                           "there is a block of cells, which the nodes of a range directory "
+                           "do not take");
+  }
+  return 0;
+}
+
 /* ---- In the caller's thread ---- */
 
 /* What is asked, checked. */
@@ -268,6 +280,9 @@ static int check(struct request *out, const struct keyroute_connection *conn, co
   }
   if (error == 0) {
     error = check_method(&out->method, method, detail);
+  }
+  if (error == 0) {
+    error = check_cells(&out->method, conn->settings, detail);
   }
   if (error == 0) {
     error = kr_call_terms(&out->terms, conn, call, KR_HOP_FLAGS, detail);

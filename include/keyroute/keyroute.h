@@ -952,7 +952,8 @@ struct keyroute_reply;
  *  method  what to send; copied by the asynchronous call
  *  Table, call, detail: as keyroute_get.
  *  Errors: as keyroute_get; INVALID_ARGUMENT also for a method without a name, for a param that is
- *  no message or has a field 1, and where servers are of HBase before 0.96, which knows none.
+ *  no message or has a field 1, for cells in a range directory, and where servers are of HBase
+ *  before 0.96, which knows no messages.
  *  Threads, blocks: as keyroute_get.  Source: HBase Client.proto, service ClientService */
 KEYROUTE_EXTERN int keyroute_call(struct keyroute_reply **out, struct keyroute_connection *conn,
                                   const char *table, struct keyroute_bytes row,
