@@ -6,7 +6,8 @@
  * session is this publisher's own: the registry's may be ended when nobody has asked for a while.
  *
  *  1. One request at a time, each a call that waits for the session, and for its answer. A request
- *     whose connection was lost is sent again on the next one, until the lock is held.
+ *     whose connection was lost is sent again on the next one, until the lock is held. A write may
+ *     find then what it has itself written.
  *  2. The lock is held from the answer on. If the session is lost after that, or replaced, it is
  *     lost for good, whatever the next session finds: meanwhile somebody else may have had it.
  *     Every write asks before (kr_range_lock_check). That leaves the moment between asking and
@@ -400,6 +401,27 @@ int kr_range_lock_read(struct kr_range_lock *lock, struct kr_buf *data, int64_t 
   return error;
 }
 
+/* A write did not find what it was to replace. If what it was to write stands there, it did before,
+ * and its answer was lost with the connection. */
+static int check_written(struct kr_range_lock *lock, struct keyroute_bytes data,
+                         struct kr_failure *failure)
+{
+  struct kr_buf found;
+  int64_t version;
+
+  kr_buf_init(&found, lock->conn->mem);
+  int error = kr_range_lock_read(lock, &found, &version, failure);
+
+  if (error == 0 && !found.failed && !kr_bytes_equal(kr_buf_view(&found), data)) {
+    error = kr_fail(failure, KEYROUTE_E_CORRUPT,
+                    "znode %s has changed meanwhile: somebody else publishes", lock->znode);
+  } else if (error == 0 && found.failed) {
+    error = kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory");
+  }
+  kr_buf_clear(&found);
+  return error;
+}
+
 int kr_range_lock_write(struct kr_range_lock *lock, struct keyroute_bytes data, int64_t version,
                         struct kr_failure *failure)
 {
@@ -409,8 +431,7 @@ int kr_range_lock_write(struct kr_range_lock *lock, struct keyroute_bytes data, 
                   : ask_for(&reply, lock, KR_ZK_SET, lock->znode, &data, (int32_t)version, failure);
 
   if (error == 0 && (reply->result == KR_ZK_NODE_THERE || reply->result == KR_ZK_OTHER_VERSION)) {
-    error = kr_fail(failure, KEYROUTE_E_CORRUPT,
-                    "znode %s has changed meanwhile: somebody else publishes", lock->znode);
+    error = check_written(lock, data, failure);
   } else if (error == 0 && reply->result != KR_ZK_OK) {
     error = unexpected(failure, reply);
   }

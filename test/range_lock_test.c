@@ -3,6 +3,7 @@
  */
 #include "lib/range_lock.h"
 
+#include "lib/bytes.h"
 #include "lib/clock.h"
 #include "test/run_suite.h"
 #include "test/zookeeper.h"
@@ -82,8 +83,7 @@ static int64_t read_znode(struct kr_range_lock *lock, const char *wanted)
   int error = kr_range_lock_read(lock, &data, &version, &failure);
 
   ck_assert_msg(error == 0, "%s", failure.message);
-  ck_assert_uint_eq(data.len, strlen(wanted));
-  ck_assert_mem_eq(data.data, wanted, data.len);
+  ck_assert(kr_bytes_equal(kr_buf_view(&data), keyroute_string(wanted)));
   kr_buf_clear(&data);
   return version;
 }
@@ -115,6 +115,23 @@ START_TEST(test_range_lock__znode_that_has_changed_is_left_alone)
   ck_assert_int_eq(kr_range_lock_write(lock, keyroute_string("two"), -1, &failure),
                    KEYROUTE_E_CORRUPT);
   read_znode(lock, "other");
+  kr_range_lock_close(lock);
+}
+END_TEST
+
+/* So it is where the answer was lost with the connection, and the write is sent once more. */
+START_TEST(test_range_lock__what_stands_there_already_was_written)
+{
+  struct kr_range_lock *lock = take_lock();
+
+  for (int i = 0; i < 2; i++) {
+    ck_assert_int_eq(kr_range_lock_write(lock, keyroute_string("one"), -1, &failure), 0);
+    ck_assert_int_eq(read_znode(lock, "one"), 0);
+  }
+  for (int i = 0; i < 2; i++) {
+    ck_assert_int_eq(kr_range_lock_write(lock, keyroute_string("two"), 0, &failure), 0);
+    ck_assert_int_eq(read_znode(lock, "two"), 1);
+  }
   kr_range_lock_close(lock);
 }
 END_TEST
@@ -203,6 +220,7 @@ static Suite *suite(void)
   tcase_add_test(tests,
                  test_range_lock__znode_is_made_with_those_above_it_and_then_written_by_version);
   tcase_add_test(tests, test_range_lock__znode_that_has_changed_is_left_alone);
+  tcase_add_test(tests, test_range_lock__what_stands_there_already_was_written);
   tcase_add_test(tests, test_range_lock__second_publisher_is_told_who_the_first_one_is);
   tcase_add_test(tests, test_range_lock__lock_that_is_given_back_may_be_taken);
   tcase_add_test(tests, test_range_lock__lock_is_lost_with_its_session_for_good);
