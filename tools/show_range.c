@@ -8,6 +8,7 @@
 #include "tools/show_range.h"
 
 #include "tools/cli.h"
+#include "tools/outcome.h"
 #include "tools/record.h"
 #include "tools/table.h"
 #include "tools/text.h"
@@ -138,7 +139,7 @@ void show_range_wrong(const struct output *output, const char *kind, const char 
   }
 }
 
-void show_range_error(const struct output *output, int error, const char *message, bool deadline)
+static void print_error(const struct output *output, int error, const char *message, bool deadline)
 {
   if (output->json) {
     struct record *line = record_new();
@@ -146,4 +147,15 @@ void show_range_error(const struct output *output, int error, const char *messag
     record_put_error(line, error, message, deadline);
     record_print(line);
   }
+}
+
+int show_range_failure(const struct line *line, int error, const struct keyroute_detail *detail)
+{
+  const char *message = detail->message[0] != '\0' ? detail->message : keyroute_strerror(error);
+
+  print_error(&line->output, error, message, detail->deadline);
+  if (cli_flush() == 0 && !line->quiet) {
+    cli_complain("%s: %s", keyroute_errname(error), message);
+  }
+  return outcome_unasked(error) ? CLI_TROUBLE : CLI_NOT_FOUND;
 }

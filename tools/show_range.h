@@ -2,7 +2,7 @@
 #define SHOW_RANGE_H
 
 #include "keyroute/range.h"
-#include "tools/output.h"
+#include "tools/line.h"
 
 /* One line for a range, on stdout.
  *  kind  "range"; of an interrupted change "old" or "new" */
@@ -14,7 +14,7 @@ void show_range(const struct output *output, const struct keyroute_ranges *range
 void show_range_wrong(const struct output *output, const char *kind, const char *table,
                       struct keyroute_bytes start, struct keyroute_bytes end);
 
-/* One for a command that failed. */
-void show_range_error(const struct output *output, int error, const char *message, bool deadline);
+/* One for a call that failed, and what went wrong on stderr. Returns the exit status. */
+int show_range_failure(const struct line *line, int error, const struct keyroute_detail *detail);
 
 #endif
