@@ -77,9 +77,11 @@ static int take_nodes(struct kr_descriptor_replica **out, struct kr_nodes *nodes
 static int take_change(struct keyroute_range_change *out, const struct keyroute_range_change *given,
                        struct kr_failure *failure)
 {
-  if (given == NULL || given->size == 0) {
-    return kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT,
-                   "there is no change, or its size is not set");
+  if (given == NULL) {
+    return 0;
+  }
+  if (given->size == 0) {
+    return kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT, "the change's size is not set");
   }
   memcpy(out, given, given->size < sizeof(*out) ? given->size : sizeof(*out));
   return 0;

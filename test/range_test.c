@@ -108,8 +108,7 @@ START_TEST(test_range__arguments_that_make_no_sense_are_refused_with_the_reason)
   refused(SPLIT("meta1", key, &change), "meta1 is one range, which can only be moved");
   refused(SPLIT("map", missing, &change), "the key has a length and no data");
   refused(SPLIT("map", too_long, &change), "the key has 5000 bytes, not at most 4094");
-  refused(SPLIT("map", key, NULL), "there is no change, or its size is not set");
-  refused(SPLIT("map", key, &none), "there is no change, or its size is not set");
+  refused(SPLIT("map", key, &none), "the change's size is not set");
   change.id = 5;
   refused(SPLIT("meta2", key, &change), "ranges of meta2 get ids of their own");
   change.nodes = nodes;
@@ -193,6 +192,19 @@ START_TEST(test_range__change_needs_no_list_and_no_detail)
 }
 END_TEST
 
+START_TEST(test_range__no_change_in_meta2_is_one_where_it_was_before)
+{
+  struct keyroute_range_node node;
+  struct keyroute_bytes key = keyroute_string("\002d");
+
+  ck_assert_int_eq(keyroute_range_split(&ranges, conn, "meta2", key, NULL, NULL, &detail), 0);
+
+  ck_assert_uint_eq(keyroute_ranges_count(ranges), 2);
+  ck_assert_int_eq(keyroute_ranges_node(ranges, 1, 0, &node), 0);
+  ck_assert_uint_eq(node.id, place(0).node_id);
+}
+END_TEST
+
 START_TEST(test_range__nothing_is_interrupted_as_a_rule)
 {
   ck_assert_int_eq(keyroute_range_interrupted(&ranges, conn, NULL, &detail), 0);
@@ -264,6 +276,7 @@ static Suite *suite(void)
   tcase_add_test(tests, test_range__list_comes_in_pages);
   tcase_add_test(tests, test_range__list_tells_nodes_and_refuses_numbers_that_are_none);
   tcase_add_test(tests, test_range__change_needs_no_list_and_no_detail);
+  tcase_add_test(tests, test_range__no_change_in_meta2_is_one_where_it_was_before);
   tcase_add_test(tests, test_range__nothing_is_interrupted_as_a_rule);
   tcase_add_test(tests, test_range__other_layouts_have_no_such_calls);
   tcase_add_test(tests, test_range__deadline_ends_a_call_to_a_node_that_says_nothing);

@@ -21,8 +21,8 @@
  *              again: others get INVALID_ARGUMENT. Making a call again that was carried out changes
  *              nothing and succeeds (but for a merge in meta2, which would merge the next).
  *
- * Conventions as in keyroute.h. All calls block, up to the deadline, and are refused in callbacks
- * and peek sections.
+ * Conventions as in keyroute.h. Calls that take a connection may be made by any thread, block up
+ * to the deadline, and are refused in callbacks and peek sections. Source: keyroute_range(7).
  */
 #ifndef KEYROUTE_RANGE_H
 #define KEYROUTE_RANGE_H
@@ -129,9 +129,12 @@ struct keyroute_range_change {
   }
 
 /** Split a range in two.
- *  out     NULL, or receives the ranges that are there now; free it with keyroute_ranges_free
+ *  out     NULL, or receives the ranges that are there now: free it with keyroute_ranges_free;
+ *          untouched on error
  *  table   "map" or "meta2"
  *  key     where the right one begins, inside the range; of meta2: a row, "\x02" and a key of map
+ *  change  what takes its place; NULL = all zero
+ *  call    NULL = defaults; the deadline is all that counts
  *  Errors: INVALID_ARGUMENT what is asked cannot be, and nothing was written (the message says why:
  *  a key that is not inside, an id that is in use, a table that does not stand, an unknown node,
  *  ...); HOLE, OVERLAP as the directory is; OVERLOADED somebody else publishes; CORRUPT also: a row
