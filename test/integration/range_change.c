@@ -5,7 +5,7 @@
 #include "test/integration/range_change.h"
 
 #include "test/integration/range_tables.h"
-#include "test/integration/range_world.h"
+#include "test/integration/real_nodes.h"
 
 #include <stdlib.h>
 #include <string.h>

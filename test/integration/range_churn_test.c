@@ -8,7 +8,7 @@
 #include "test/integration/range_oracle.h"
 #include "test/integration/range_publisher.h"
 #include "test/integration/range_readers.h"
-#include "test/integration/range_world.h"
+#include "test/integration/real_nodes.h"
 
 #include <inttypes.h>
 #include <stdio.h>

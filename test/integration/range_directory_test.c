@@ -6,7 +6,7 @@
 #include "test/integration/range_change.h"
 #include "test/integration/range_index.h"
 #include "test/integration/range_oracle.h"
-#include "test/integration/range_world.h"
+#include "test/integration/real_nodes.h"
 
 #include <inttypes.h>
 #include <string.h>

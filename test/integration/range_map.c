@@ -6,7 +6,7 @@
 #include "test/integration/range_map.h"
 
 #include "test/integration/range_tables.h"
-#include "test/integration/range_world.h"
+#include "test/integration/real_nodes.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #endif
 #include "test/integration/range_oracle.h"
 
-#include "test/integration/range_world.h"
+#include "test/integration/real_nodes.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -11,7 +11,7 @@
 #include "lib/publish.h"
 #include "lib/publish_conn.h"
 #include "test/integration/range_tables.h"
-#include "test/integration/range_world.h"
+#include "test/integration/real_nodes.h"
 
 #include <stdio.h>
 #include <stdlib.h>

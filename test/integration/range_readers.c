@@ -4,7 +4,7 @@
  */
 #include "test/integration/range_readers.h"
 
-#include "test/integration/range_world.h"
+#include "test/integration/real_nodes.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -3,7 +3,7 @@
  */
 #include "test/integration/range_tables.h"
 
-#include "test/integration/range_world.h"
+#include "test/integration/real_nodes.h"
 
 #include <inttypes.h>
 

@@ -1,5 +1,5 @@
-#ifndef KEYROUTE_TEST_RANGE_WORLD_H
-#define KEYROUTE_TEST_RANGE_WORLD_H
+#ifndef KEYROUTE_TEST_REAL_NODES_H
+#define KEYROUTE_TEST_REAL_NODES_H
 
 #include "keyroute/keyroute.h"
 #include "test/nodes.h"

@@ -3,7 +3,7 @@
  * program, and connections to the directories that tests make on them. Each test takes a znode, and
  * with it a directory, of its own.
  */
-#include "test/integration/range_world.h"
+#include "test/integration/real_nodes.h"
 
 #include <ctype.h>
 #include <stdarg.h>
