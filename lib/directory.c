@@ -222,6 +222,12 @@ static int visit_meta1(void *arg, const struct kr_row *row, struct kr_failure *f
   return KR_VISIT_ON; /* of no concern to readers either */
 }
 
+/* What says where meta1 is, for messages. */
+static const char *name_root(const struct kr_publish_means *means)
+{
+  return means->znode != NULL ? means->znode : "its znode";
+}
+
 static int read_root(struct kr_directory *directory, struct kr_failure *failure)
 {
   struct kr_publish_means *means = directory->means;
@@ -237,7 +243,7 @@ static int read_root(struct kr_directory *directory, struct kr_failure *failure)
     error = kr_descriptor_read(&directory->root, means->mem, kr_buf_view(&data), &reason);
     if (error != 0) {
       error = kr_fail(failure, error == KEYROUTE_E_CORRUPT ? KEYROUTE_E_BOOTSTRAP : error,
-                      "what says where meta1 is cannot be believed: %s",
+                      "what says where meta1 is cannot be believed: %.400s: %s", name_root(means),
                       error == KEYROUTE_E_CORRUPT ? reason : "out of memory");
     }
   }
@@ -256,6 +262,15 @@ int kr_directory_read(struct kr_directory *out, struct kr_publish_means *means,
   }
   return kr_directory_rows(means, out->root->id, &out->root->replicas[0], kr_bytes(NULL, 0),
                            kr_bytes(NULL, 0), visit_meta1, out, failure);
+}
+
+int kr_directory_check(const struct kr_directory *directory, struct kr_failure *failure)
+{
+  if (directory->root != NULL) {
+    return 0;
+  }
+  return kr_fail(failure, KEYROUTE_E_BOOTSTRAP, "there is no range directory: no such znode %.400s",
+                 name_root(directory->means));
 }
 
 void kr_directory_clear(struct kr_directory *directory)

@@ -19,6 +19,9 @@ int kr_directory_read(struct kr_directory *out, struct kr_publish_means *means,
                       struct kr_failure *failure);
 void kr_directory_clear(struct kr_directory *directory);
 
+/* 0, or BOOTSTRAP: there is no directory, and where one would be. */
+int kr_directory_check(const struct kr_directory *directory, struct kr_failure *failure);
+
 /* The range of meta2 that holds a row: of two the one of the larger generation. NULL = none. */
 const struct kr_descriptor *kr_directory_meta2(const struct kr_directory *directory,
                                                struct keyroute_bytes row);

@@ -230,9 +230,8 @@ static int read_whole(struct kr_range_list *after, struct kr_directory *director
 {
   int error = kr_directory_read(directory, publisher->means, failure);
 
-  if (error == 0 && directory->root == NULL) {
-    error = kr_fail(failure, KEYROUTE_E_BOOTSTRAP,
-                    "there is no range directory: it has to be begun first");
+  if (error == 0) {
+    error = kr_directory_check(directory, failure);
   }
   publisher->root = directory->root;
   if (error != 0 || directory->journal == NULL) {

@@ -102,6 +102,9 @@ int kr_publish_conn_open(struct kr_publish_conn *out, struct keyroute_connection
   }
   int error = kr_range_lock_open(&out->lock, conn, deadline_us, failure);
 
+  if (error == 0) {
+    out->means.znode = kr_range_lock_znode(out->lock);
+  }
   return error == 0 && changes ? kr_range_lock_take(out->lock, failure) : error;
 }
 
@@ -109,4 +112,5 @@ void kr_publish_conn_close(struct kr_publish_conn *publish)
 {
   kr_range_lock_close(publish->lock);
   publish->lock = NULL;
+  publish->means.znode = NULL;
 }

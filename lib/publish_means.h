@@ -40,6 +40,7 @@ struct kr_publish_ops {
 struct kr_publish_means {
   const struct kr_publish_ops *ops;
   struct kr_mem *mem;
+  const char *znode; /* what says where meta1 is, for messages; borrowed; NULL = no znode does */
   bool fixed; /* where meta1 is was written down for each client: it cannot be told to them */
 };
 

@@ -513,6 +513,11 @@ static void end_on_loop(struct kr_task *task)
   kr_latch_open(&ending->over);
 }
 
+const char *kr_range_lock_znode(const struct kr_range_lock *lock)
+{
+  return lock->znode;
+}
+
 void kr_range_lock_close(struct kr_range_lock *lock)
 {
   if (lock == NULL) {

@@ -25,6 +25,9 @@ int kr_range_lock_read(struct kr_range_lock *lock, struct kr_buf *data, int64_t 
 int kr_range_lock_write(struct kr_range_lock *lock, struct keyroute_bytes data, int64_t version,
                         struct kr_failure *failure);
 
+/* The full path of the znode that is read and written; borrowed. */
+const char *kr_range_lock_znode(const struct kr_range_lock *lock);
+
 /* Give the lock back, and end the session. NULL is accepted. */
 void kr_range_lock_close(struct kr_range_lock *lock);
 

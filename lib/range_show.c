@@ -42,10 +42,7 @@ static int read_directory(struct kr_directory *directory, struct kr_range_call *
 {
   int error = kr_directory_read(directory, &range_call->publish.means, &range_call->failure);
 
-  if (error == 0 && directory->root == NULL) {
-    error = kr_fail(&range_call->failure, KEYROUTE_E_BOOTSTRAP, "there is no range directory");
-  }
-  return error;
+  return error == 0 ? kr_directory_check(directory, &range_call->failure) : error;
 }
 
 /* The ranges of meta2 are all in the directory that was read. */

@@ -562,8 +562,11 @@ END_TEST
 START_TEST(test_publish__without_a_directory_nothing_can_be_changed)
 {
   nodes.root_version = -1;
+  nodes.means.znode = "/keyroute/meta1";
 
   ck_assert_int_eq(publish(&trials[0].request), KEYROUTE_E_BOOTSTRAP);
+
+  ck_assert_str_eq(failure.message, "there is no range directory: no such znode /keyroute/meta1");
 }
 END_TEST
 
