@@ -135,6 +135,10 @@ START_TEST(test_cli_range__wrong_usage_is_told_before_anything_is_asked)
   program_assert_usage(program_run("range", "move", "-n", "1", "map", "\\x", NULL), "KEY \\x");
   program_assert_usage(program_run("range", "show", "map", "m", NULL), "one word too many: m");
   program_assert_usage(program_run("range", "show", "--id", "3", NULL), "no such option: --id");
+  program_assert_usage(program_run("range", "show", "-l", "meta", NULL),
+                       "range show: layout meta has no ranges");
+  program_assert_usage(program_run("range", "show", "-D", "keyroute.layout=auto", NULL),
+                       "range show: layout auto has no ranges");
 }
 END_TEST
 

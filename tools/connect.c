@@ -7,6 +7,7 @@
 #include "tools/connect.h"
 
 #include "tools/cli.h"
+#include "tools/options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,6 +98,20 @@ static int read_configs(const struct line *line, struct keyroute_options *option
   return error;
 }
 
+static bool is_layout_range(const struct line *line, const struct keyroute_options *options)
+{
+  const char *layout = keyroute_options_get(options, "keyroute.layout");
+  bool good = layout != NULL && strcmp(layout, "range") == 0;
+
+  if (!good) {
+    const char *command = options_command(line->command);
+
+    cli_complain("%s: layout %s has no ranges. Try 'keyroute %s --help'.", command,
+                 layout != NULL ? layout : "-", command);
+  }
+  return good;
+}
+
 /* Returns an exit status, or -1 for go on. */
 static int configure(const struct line *line, struct keyroute_options *options,
                      struct keyroute_detail *detail)
@@ -119,6 +134,9 @@ static int configure(const struct line *line, struct keyroute_options *options,
     if (error != 0) {
       return fail_setting(setting, error, detail);
     }
+  }
+  if (line->command >= COMMAND_RANGE_INIT && !is_layout_range(line, options)) {
+    return CLI_USAGE;
   }
   if (line->verbose > 0) {
     keyroute_options_set_log(options, line->verbose > 1 ? KEYROUTE_LOG_DEBUG : KEYROUTE_LOG_INFO,

@@ -33,7 +33,9 @@ static const struct option_row option_rows[] = {
      ALL},
     {'c', "config", "FILE", "an hbase-site.xml, instead of $HBASE_CONF_DIR/hbase-site.xml", ALL},
     {'D', NULL, "NAME=VALUE", "any property, see libkeyroute(3); beats the file", ALL},
-    {'l', "layout", "auto|meta|root|range", "auto tells HBase's apart; range is none of them", ALL},
+    {'l', "layout", "auto|meta|root|range", "auto tells HBase's apart; range is none of them",
+     ALL & ~RANGES},
+    {'l', "layout", "range", "what it is in any case; no other has ranges", RANGES},
     {'n', "node", "ID=HOST:PORT[,...]", "where all three are, the leaseholder first",
      COMMAND_RANGE_INIT},
     {'n', "node", "ID[=HOST:PORT][,...]", "where the left range is to be (default: stays)",
@@ -211,8 +213,8 @@ void options_print_help(enum command command)
 {
   int at = index_of(command);
 
-  printf("Usage: keyroute %s [OPTION]... %s\n%s\nOptions:\n", commands[at].name,
-         commands[at].arguments, commands[at].about);
+  printf("Usage: keyroute %s [OPTION]...%s%s\n%s\nOptions:\n", commands[at].name,
+         commands[at].arguments[0] != '\0' ? " " : "", commands[at].arguments, commands[at].about);
   for (int i = 0; i < OPTION_ROWS; i++) {
     if ((option_rows[i].commands & (int)command) != 0) {
       print_option(&option_rows[i]);
