@@ -1,13 +1,15 @@
 /*
  * Finds and loads the module that holds the gRPC client, once a process.
  *
- *  1. It lies where the library was installed to look for it, or where the environment says (for
- *     builds that are not installed), which programs with more rights than their caller do not ask.
+ *  1. It lies where the environment says (for builds that are not installed); else beside the
+ *     library, so that an installation may be moved; else where the library was to be installed.
+ *     Programs with more rights than their caller go by the last only: the name of a program that
+ *     holds the library is its caller's to choose.
  *  2. Once loaded it stays: gRPC's threads do not end before the process does.
  *  3. What was found out, good or bad, stands: a module that is installed later is found by the
  *     next process.
  *
- * Source: POSIX dlopen; secure_getenv(3)
+ * Source: POSIX dlopen; dladdr(3), secure_getenv(3), getauxval(3)
  */
 #include "lib/grpc_load.h"
 
@@ -17,16 +19,44 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#ifdef KR_WITHOUT_GRPC
+#define CANNOT "the library was configured --without-grpc"
+#else
+#define CANNOT "the gRPC module cannot be loaded (KEYROUTE_MODULE_DIR may name its folder)"
+#endif
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const struct kr_grpc_module *module; /* NULL = see why; both are written once */
 static char why[512];
 
+/* The module in the folder "keyroute" where the library is. False = there is none. */
+static bool find_beside(char *out, size_t size)
+{
+  Dl_info here;
+
+  if (getauxval(AT_SECURE) != 0 || dladdr(&once, &here) == 0 || here.dli_fname == NULL ||
+      here.dli_fname[0] != '/') {
+    return false;
+  }
+  int folder_len = (int)(strrchr(here.dli_fname, '/') - here.dli_fname);
+  int len = snprintf(out, size, "%.*s/keyroute/" KR_GRPC_MODULE_FILE, folder_len, here.dli_fname);
+
+  return len > 0 && (size_t)len < size && access(out, F_OK) == 0;
+}
+
 static void print_path(char *out, size_t size)
 {
   const char *directory = secure_getenv("KEYROUTE_MODULE_DIR");
 
-  snprintf(out, size, "%s/" KR_GRPC_MODULE_FILE, directory != NULL ? directory : KR_MODULE_DIR);
+  if (directory != NULL && directory[0] != '\0') {
+    snprintf(out, size, "%s/" KR_GRPC_MODULE_FILE, directory);
+  } else if (!find_beside(out, size)) {
+    snprintf(out, size, "%s/" KR_GRPC_MODULE_FILE, KR_MODULE_DIR);
+  }
 }
 
 static void complain(const char *what, const char *text)
@@ -47,7 +77,7 @@ static void load(void)
   if (handle == NULL) {
     const char *error = dlerror(); /* names the file */
 
-    complain("the gRPC module cannot be loaded", error != NULL ? error : path);
+    complain(CANNOT, error != NULL ? error : path);
     return;
   }
   const struct kr_grpc_module *found = dlsym(handle, KR_GRPC_MODULE_SYMBOL);

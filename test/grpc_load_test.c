@@ -58,6 +58,7 @@ static void check_missing(const char *directory, const char *words)
 START_TEST(test_grpc_load__missing_module_is_named)
 {
   check_missing("/nowhere\n/at all", "/at all/keyroute-grpc.so");
+  check_missing("/nowhere", "KEYROUTE_MODULE_DIR");
 }
 END_TEST
 

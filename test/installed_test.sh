@@ -28,14 +28,18 @@ if grep -q '^GRPC_LIBS = -' "$build/Makefile"; then
 else
   [ ! -e "$module" ]
 fi
-locate_range() { # MODULE-DIR EXPECTED-STATUS: nobody is there to ask
+locate_range() { # MODULE-DIR EXPECTED-STATUS: nobody is there to ask; an empty folder is none
   local status=0
   KEYROUTE_MODULE_DIR=$1 "$root/usr/local/bin/keyroute" locate -l range -D keyroute.registry=static \
     -D keyroute.registry.static.root=127.0.0.1:1 --deadline 1000 map k >"$root/range" 2>&1 || status=$?
   [ "$status" -eq "$2" ] || { cat "$root/range"; echo "status $status, not $2"; exit 1; }
 }
-[ ! -e "$module" ] || locate_range "${module%/*}" 3
+if [ -e "$module" ]; then
+  locate_range "${module%/*}" 3
+  locate_range "" 3 # found beside the library, which is not where it was to be installed
+fi
 locate_range "$root" 2
+[ -e "$module" ] || grep -q -e '--without-grpc' "$root/range"
 [ -f "$root/usr/local/share/man/man1/keyroute.1" ]
 [ -f "$root/usr/local/share/man/man3/libkeyroute.3" ]
 [ -f "$root/usr/local/share/man/man7/keyroute_range.7" ]
