@@ -145,6 +145,18 @@ static const struct kr_descriptor *table_above(const struct kr_publisher *publis
   return level == KR_META2 ? publisher->root : kr_directory_meta2(publisher->directory, row);
 }
 
+static int another_directory(struct kr_failure *failure, const struct kr_descriptor *table)
+{
+  const struct kr_descriptor_replica *node = &table->replicas[0];
+
+  return kr_fail(
+      failure, KEYROUTE_E_CORRUPT,
+      "table r%" PRIu64 " on %.*s:%u has rows already, of another range directory (then"
+      " keyroute.range.instance has to differ) or of an interrupted beginning with other nodes"
+      " or ids (then it has to be deleted)",
+      table->id, (int)node->host.len, (const char *)node->host.data, node->port);
+}
+
 static int somebody_else(struct kr_failure *failure, enum kr_level level, struct keyroute_bytes key)
 {
   char text[128];
@@ -175,7 +187,8 @@ static int switch_row(struct kr_publisher *publisher, const struct kr_step *step
     if (error == 0 && !made) {
       const struct kr_descriptor *range = step->range != NULL ? step->range : step->from;
 
-      error = somebody_else(failure, step->level, range->start_key);
+      error = publisher->change != NULL ? somebody_else(failure, step->level, range->start_key)
+                                        : another_directory(failure, table);
     }
   }
   return error != 0 ? error : kr_publish_mutate_others(publisher, table, change, failure);

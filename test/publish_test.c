@@ -559,6 +559,16 @@ START_TEST(test_publish__second_beginning_is_refused)
 }
 END_TEST
 
+START_TEST(test_publish__rows_of_another_directory_are_told_apart_at_the_beginning)
+{
+  nodes.root_version = -1; /* as if its znode had been deleted */
+
+  ck_assert_int_eq(begin_directory(), KEYROUTE_E_CORRUPT);
+
+  ck_assert_ptr_nonnull(strstr(failure.message, "has rows already, of another range directory"));
+}
+END_TEST
+
 START_TEST(test_publish__without_a_directory_nothing_can_be_changed)
 {
   nodes.root_version = -1;
@@ -657,6 +667,7 @@ static Suite *suite(void)
   tcase_add_test(tests, test_publish__what_cannot_be_is_refused_and_nothing_written);
   tcase_add_test(tests, test_publish__node_may_be_named_by_its_number_alone);
   tcase_add_test(tests, test_publish__second_beginning_is_refused);
+  tcase_add_test(tests, test_publish__rows_of_another_directory_are_told_apart_at_the_beginning);
   tcase_add_test(tests, test_publish__without_a_directory_nothing_can_be_changed);
   tcase_add_test(tests, test_publish__lost_lock_ends_it);
   tcase_add_test(tests, test_publish__row_that_somebody_else_changed_is_left_alone);
