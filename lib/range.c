@@ -42,6 +42,19 @@ static int check_host(const struct keyroute_range_node *node, struct kr_failure 
   return 0;
 }
 
+/* No node before this one has its number. */
+static int check_once(const struct keyroute_range_node *given, size_t at,
+                      struct kr_failure *failure)
+{
+  for (size_t i = 0; i < at; i++) {
+    if (given[i].id == given[at].id) {
+      return kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT, "node %" PRIu64 " is named twice",
+                     given[at].id);
+    }
+  }
+  return 0;
+}
+
 /* Take an application's nodes over: *out, kr_free; views into its hosts.
  *  placed  each has to say where it is */
 static int take_nodes(struct kr_descriptor_replica **out, struct kr_nodes *nodes,
@@ -56,12 +69,13 @@ static int take_nodes(struct kr_descriptor_replica **out, struct kr_nodes *nodes
   int error = list != NULL ? 0 : kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory");
 
   for (size_t i = 0; i < count && error == 0; i++) {
+    error = check_once(given, i, failure);
     list[i].node_id = given[i].id;
-    if (given[i].host != NULL) {
+    if (error == 0 && given[i].host != NULL) {
       error = check_host(&given[i], failure);
       list[i].host = keyroute_string(given[i].host);
       list[i].port = (uint16_t)given[i].port;
-    } else if (placed) {
+    } else if (error == 0 && placed) {
       error = kr_fail(failure, KEYROUTE_E_INVALID_ARGUMENT, "node %" PRIu64 " has no host",
                       given[i].id);
     }

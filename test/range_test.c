@@ -97,6 +97,7 @@ START_TEST(test_range__arguments_that_make_no_sense_are_refused_with_the_reason)
   static char long_key[5000];
   struct keyroute_range_change change = KEYROUTE_RANGE_CHANGE_INIT, none = {0};
   struct keyroute_range_node nodes[2] = {{1, "a b", 9}, {2, "h", 0}};
+  struct keyroute_range_node twice[2] = {{1, "h", 9}, {1, NULL, 0}};
   struct keyroute_range_init init = {.size = sizeof(init), .id = 2};
   struct keyroute_bytes key = keyroute_string("b"), missing = {NULL, 3};
   struct keyroute_bytes too_long = {long_key, sizeof(long_key)};
@@ -114,7 +115,11 @@ START_TEST(test_range__arguments_that_make_no_sense_are_refused_with_the_reason)
   change.nodes = nodes;
   change.node_count = 1;
   refused(SPLIT("map", key, &change), "the host of node 1 holds strange bytes");
+  change.nodes = twice;
+  change.node_count = 2;
+  refused(SPLIT("map", key, &change), "node 1 is named twice");
   change.nodes = nodes + 1;
+  change.node_count = 1;
   refused(SPLIT("map", key, &change), "the port 0 of node 2 is not 1 to 65535");
   change.node_count = 256;
   refused(SPLIT("map", key, &change), "there are 256 nodes, not at most 255");

@@ -39,7 +39,7 @@ extern "C" {
 
 /** A node. Frozen. */
 struct keyroute_range_node {
-  uint64_t id;      /* its own number, whatever that is */
+  uint64_t id;      /* its own number, whatever that is; a range names none twice */
   const char *host; /* a name, or an address, IPv6 without brackets. NULL = that of the node with
                      * this id, as the directory has it */
   int port;
