@@ -156,7 +156,7 @@ static const char *check_switch(const char *value)
 static const char *check_tls(const char *value)
 {
   /* As Configuration.getBoolean: what is neither true nor false is the default. */
-  return strcasecmp(value, "true") == 0 ? "TLS is not built yet" : NULL;
+  return strcasecmp(value, "true") == 0 ? "TLS to HBase is not built yet" : NULL;
 }
 
 static const char *check_registry_impl(const char *value)
@@ -498,12 +498,13 @@ static const struct kr_property properties[KR_PROPERTY_COUNT] = {
          .at_open = true,
          .check = check_authentication,
          .reason = "Anything else is refused at keyroute_open, since Kerberos is not built yet."},
-    [KR_PROPERTY_TLS] = {.name = "hbase.client.netty.tls.enabled",
-                         .fallback = "false",
-                         .accepts = "false",
-                         .at_open = true,
-                         .check = check_tls,
-                         .reason = "True is refused at keyroute_open, since TLS is not built yet."},
+    [KR_PROPERTY_TLS] =
+        {.name = "hbase.client.netty.tls.enabled",
+         .fallback = "false",
+         .accepts = "false",
+         .at_open = true,
+         .check = check_tls,
+         .reason = "True is refused at keyroute_open, since TLS to HBase is not built yet."},
     [KR_PROPERTY_REGISTRY_IMPL] =
         {.name = "hbase.client.registry.impl",
          .fallback = "org.apache.hadoop.hbase.client.ZKConnectionRegistry",

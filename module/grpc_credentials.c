@@ -26,16 +26,16 @@ static bool holds(const char *pem, const char *label_end)
 static const char *find_fault(const struct kr_grpc_settings *settings)
 {
   if (settings->tls_roots != NULL && !holds(settings->tls_roots, "CERTIFICATE-----")) {
-    return "the roots for TLS hold no certificate in PEM";
+    return "the file of keyroute.grpc.tls.roots holds no certificate in PEM";
   }
   if ((settings->tls_key == NULL) != (settings->tls_certificate == NULL)) {
     return "TLS wants a key and a certificate, or neither";
   }
   if (settings->tls_key != NULL && !holds(settings->tls_key, "PRIVATE KEY-----")) {
-    return "the key for TLS is no private key in PEM";
+    return "the file of keyroute.grpc.tls.key holds no private key in PEM";
   }
   if (settings->tls_certificate != NULL && !holds(settings->tls_certificate, "CERTIFICATE-----")) {
-    return "the certificate for TLS is no certificate in PEM";
+    return "the file of keyroute.grpc.tls.certificate holds no certificate in PEM";
   }
   return NULL;
 }

@@ -208,21 +208,21 @@ static void check_unusable(const struct kr_grpc_settings *settings, const char *
 START_TEST(test_grpc_tls__what_is_no_pem_is_refused_by_name_at_open)
 {
   struct kr_grpc_settings settings = trusting("/etc/ssl/ca.pem");
-  check_unusable(&settings, "roots");
+  check_unusable(&settings, "keyroute.grpc.tls.roots holds");
 
   settings = trusting(key);
-  check_unusable(&settings, "roots");
+  check_unusable(&settings, "keyroute.grpc.tls.roots holds");
 
   settings = trusting(ca);
   settings.tls_key = key;
   check_unusable(&settings, "or neither");
 
   settings.tls_certificate = key;
-  check_unusable(&settings, "certificate for TLS");
+  check_unusable(&settings, "keyroute.grpc.tls.certificate holds");
 
   settings.tls_certificate = certificate;
   settings.tls_key = certificate;
-  check_unusable(&settings, "key for TLS");
+  check_unusable(&settings, "keyroute.grpc.tls.key holds");
 }
 END_TEST
 
