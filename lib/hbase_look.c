@@ -52,6 +52,7 @@ struct kr_hbase_look {
   int64_t deadline_us;
   struct kr_scan scan;       /* a copy */
   struct kr_failure refusal; /* of a scan that is in doubt; code 0 = it gave no row */
+  unsigned further;          /* requests sent after the first one */
   int port;
   char *host;
   uint8_t bytes[]; /* the scan's, and the host */
@@ -124,9 +125,11 @@ static void end(struct kr_hbase_look *look, const struct kr_failure *failure,
 {
   kr_scan_cb cb = look->cb;
   void *arg = look->arg;
+  struct kr_rows own = *rows;
 
+  own.further = look->further;
   kr_free(look->mem, look);
-  cb(arg, failure, rows);
+  cb(arg, failure, &own);
 }
 
 static bool end_found(struct kr_hbase_look *look, struct kr_hbase_rows *rows)
@@ -227,7 +230,9 @@ static void ask_otherwise(struct kr_hbase_look *look)
 {
   struct kr_failure failure;
 
-  if (!send_closest(look)) {
+  if (send_closest(look)) {
+    look->further++;
+  } else {
     kr_fail(&failure, KEYROUTE_E_NO_MEMORY, "out of memory");
     end(look, &failure, &no_rows);
   }

@@ -64,6 +64,9 @@ bool kr_parent_scan_answered(struct kr_flight *flight, const struct kr_failure *
                              const struct kr_rows *rows)
 {
   flight->request = NULL;
+  for (unsigned i = 0; i < rows->further; i++) {
+    flight->host->sent(flight);
+  }
   if (failure->code != 0) {
     kr_stats_add(flight->means->stats, KR_COUNT_SCANS_FAILED, 1);
     kr_flight_end_step(flight, failure->server, failure->message);

@@ -21,6 +21,7 @@ struct kr_rows {
   const struct kr_row *rows; /* in scan order */
   size_t count;
   bool more; /* fewer rows than asked for, though the region has more: ask again behind them */
+  unsigned further; /* requests that it took beyond the first one, also where it failed */
 };
 
 #endif

@@ -511,6 +511,7 @@ static void received(void *arg, const struct kr_failure *failure, const struct k
   struct kr_survey *survey = arg;
   struct kr_failure trouble;
 
+  survey->call->detail.rpcs += rows->further;
   if (failure->code != 0) {
     kr_hop_failed(&survey->hop, failure);
   } else if (!is_of_use(&trouble, survey, rows)) {

@@ -22,7 +22,7 @@ struct kr_request_head {
   struct kr_transport *transport;
 };
 
-/* The reply, or why there is none: failure->code is 0 and rows are valid, or rows is empty. Never
+/* The reply, or why there is none: failure->code is 0 and rows are valid, or rows has none. Never
  * called inside the starting call. request is gone when this returns. */
 typedef void (*kr_scan_cb)(void *arg, const struct kr_failure *failure, const struct kr_rows *rows);
 

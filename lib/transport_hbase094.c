@@ -41,8 +41,6 @@ struct transport {
   struct kr_rpc *rpc;
 };
 
-static const struct kr_rows no_rows;
-
 /* A scan, a read of rows, or another method, which is refused. */
 struct kr_request {
   struct kr_request_head head;
@@ -60,6 +58,7 @@ struct kr_request {
   int64_t deadline_us;
   int64_t scanner;
   bool opened;
+  unsigned further; /* requests sent after the first one */
   uint32_t limit;
   size_t table_len;
   int port;
@@ -89,11 +88,12 @@ static struct kr_request *new_request(struct transport *transport, size_t text_l
 
 static void end_scan(struct kr_request *request, const struct kr_failure *failure)
 {
+  struct kr_rows none = {.further = request->further};
   kr_scan_cb cb = request->cb.scan;
   void *arg = request->arg;
 
   free_request(request);
-  cb(arg, failure, &no_rows);
+  cb(arg, failure, &none);
 }
 
 /* A good reply that could not be read. Returns whether its bytes could be believed all the same. */
@@ -115,6 +115,7 @@ static bool end_found(struct kr_request *request, struct kr_hbase094_rows *rows)
   kr_scan_cb cb = request->cb.scan;
   void *arg = request->arg;
 
+  rows->rows.further = request->further;
   free_request(request);
   cb(arg, &none, &rows->rows);
   kr_hbase094_rows_clear(rows, mem);
@@ -172,7 +173,7 @@ static bool closed(void *arg, const struct kr_failure *failure, const struct kr_
 
 /* Have the server forget a scanner. Its answer will be skipped. Where no connection takes requests
  * any more, none is made for that: the lease ends it. */
-static void close_scanner(const struct kr_request *request)
+static void close_scanner(struct kr_request *request)
 {
   struct kr_buf param;
 
@@ -183,8 +184,8 @@ static void close_scanner(const struct kr_request *request)
   kr_hbase094_close_write(&param, request->scanner);
   struct kr_rpc_request *rpc = send(request, "close", &param, closed);
 
-  if (rpc != NULL) {
-    kr_rpc_cancel(rpc);
+  if (rpc != NULL && kr_rpc_cancel(rpc)) {
+    request->further++;
   }
 }
 
@@ -242,6 +243,8 @@ static bool open_answered(void *arg, const struct kr_failure *failure,
   request->rpc = send(request, "next", &param, next_answered);
   if (request->rpc == NULL) {
     end_no_memory(request);
+  } else {
+    request->further++;
   }
   return true;
 }

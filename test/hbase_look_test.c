@@ -94,8 +94,10 @@ START_TEST(test_hbase_look__one_request_more_a_connection_finds_it_out)
   fake_server_set_downward(cluster.server, ways[_i]);
 
   expect_region("t", "k", 0, "g");
+  ck_assert_uint_eq(detail.rpcs, 2);
   expect_spent(1, 1);
   expect_region("t", "z", 0, "p");
+  ck_assert_uint_eq(detail.rpcs, 1);
   expect_region("t", "a", 0, "");
   expect_region("s", "a", 0, "");
   expect_spent(0, 3);

@@ -59,7 +59,7 @@ static void finish(struct kr_request *request, const struct kr_failure *failure,
 static void finish_failed(struct kr_request *request, const struct kr_failure *failure)
 {
   struct kr_failure copy = *failure;
-  struct kr_rows none = {NULL, 0, false};
+  struct kr_rows none = {.count = 0};
 
   if (copy.server[0] == '\0') {
     snprintf(copy.server, sizeof(copy.server), "%s:%d", request->host, request->port);
@@ -113,7 +113,7 @@ static void finish_from_catalog(struct kr_request *request)
   for (size_t i = 0; i < count; i++) {
     cells[i] = convert(&rows[i], found[i]);
   }
-  struct kr_rows answer = {rows, count, world->stop_early};
+  struct kr_rows answer = {.rows = rows, .count = count, .more = world->stop_early};
 
   finish(request, &none, &answer);
   for (size_t i = 0; i < count; i++) {

@@ -474,6 +474,35 @@ START_TEST(test_three_tiers__regions_across_borders_are_listed)
 }
 END_TEST
 
+static unsigned all_requests(void)
+{
+  unsigned sum = 0;
+
+  expect_no_scanners();
+  for (int i = 0; i < SERVERS; i++) {
+    sum += counts(i).requests;
+  }
+  return sum;
+}
+
+START_TEST(test_three_tiers__detail_counts_each_request_of_a_scan)
+{
+  struct keyroute_detail detail = KEYROUTE_DETAIL_INIT;
+  struct keyroute_page *page = NULL;
+
+  open_as("root");
+  unsigned missing = fails("nosuch", "a", KEYROUTE_E_TABLE_NOT_FOUND).rpcs;
+
+  ck_assert_uint_eq(missing, all_requests());
+  int error = keyroute_regions(&page, conn, "t", keyroute_string(""), keyroute_string(""), 10, NULL,
+                               &detail);
+
+  ck_assert_msg(error == 0, "%s", detail.message);
+  ck_assert_uint_eq(missing + detail.rpcs, all_requests());
+  keyroute_page_free(page);
+}
+END_TEST
+
 /* ---- What has moved -------------------------------------------------------------------------- */
 
 START_TEST(test_three_tiers__stale_meta_costs_one_read_of_the_root_and_none_of_the_registry)
@@ -792,6 +821,7 @@ static Suite *suite(void)
   tcase_add_test(three, test_three_tiers__end_of_a_hole_is_not_looked_for_without_bound);
   tcase_add_test(three, test_three_tiers__last_region_is_found_behind_all_borders);
   tcase_add_test(three, test_three_tiers__regions_across_borders_are_listed);
+  tcase_add_test(three, test_three_tiers__detail_counts_each_request_of_a_scan);
   tcase_add_test(three,
                  test_three_tiers__stale_meta_costs_one_read_of_the_root_and_none_of_the_registry);
   tcase_add_test(three, test_three_tiers__stale_root_costs_a_read_of_the_registry);
