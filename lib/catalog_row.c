@@ -23,9 +23,6 @@
 
 #include <string.h>
 
-/* A name in DNS is no longer. */
-enum { HOST_MAX = 255 };
-
 /* Room for a printed key in a message. */
 enum { KEY_TEXT = 200 };
 
@@ -170,7 +167,7 @@ static bool split_address(struct keyroute_bytes text, struct keyroute_bytes *hos
   const char *colon = text.len > 0 ? memrchr(data, ':', text.len) : NULL;
   int64_t number = 0;
 
-  if (colon == NULL || colon == data || text.len > HOST_MAX + 1 + 5 ||
+  if (colon == NULL || colon == data || text.len > KR_HOST_MAX + 1 + 5 ||
       memchr(data, '\0', text.len) != NULL) {
     return false;
   }

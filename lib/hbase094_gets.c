@@ -140,9 +140,9 @@ static int keep_cells(struct kr_hbase094_gets *gets, size_t index, struct keyrou
   Kr__Pb__Result *message = &gets->messages[gets->answered];
 
   if (cells.len > gets->max_len - gets->block.len) {
-    kr_fail(failure, KEYROUTE_E_TOO_LARGE,
-            "answers of more than %zu bytes together (keyroute.frame.max.bytes)", gets->max_len);
-    return KEYROUTE_E_TOO_LARGE;
+    return kr_fail(failure, KEYROUTE_E_TOO_LARGE,
+                   "answers of more than %zu bytes together (keyroute.frame.max.bytes)",
+                   gets->max_len);
   }
   kr__pb__result__init(message);
   message->has_associated_cell_count = true;
@@ -152,8 +152,7 @@ static int keep_cells(struct kr_hbase094_gets *gets, size_t index, struct keyrou
   kr_buf_bytes(&gets->block, cells);
   gets->got.got.len += cells.len;
   if (gets->block.failed) {
-    kr_fail(failure, KEYROUTE_E_NO_MEMORY, "answer to get: out of memory");
-    return KEYROUTE_E_NO_MEMORY;
+    return kr_fail(failure, KEYROUTE_E_NO_MEMORY, "answer to get: out of memory");
   }
   return 0;
 }

@@ -75,12 +75,6 @@ static void write_request(struct kr_buf *out, uint32_t id, const struct kr_rpc_c
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-static int fail_protocol(struct kr_failure *failure, const char *trouble)
-{
-  kr_fail(failure, KEYROUTE_E_PROTOCOL, "%s", trouble);
-  return KEYROUTE_E_PROTOCOL;
-}
-
 static int find_frame(size_t *len, struct keyroute_bytes in, struct kr_failure *failure)
 {
   struct kr_reader reader = kr_reader(in);
@@ -93,7 +87,7 @@ static int find_frame(size_t *len, struct keyroute_bytes in, struct kr_failure *
     return 0;
   }
   if ((flags & FLAG_LENGTH) == 0) {
-    return fail_protocol(failure, "a reply that does not say how long it is");
+    return kr_fail(failure, KEYROUTE_E_PROTOCOL, "a reply that does not say how long it is");
   }
   int32_t frame_len = (int32_t)kr_read_u32(&reader);
 
@@ -101,8 +95,7 @@ static int find_frame(size_t *len, struct keyroute_bytes in, struct kr_failure *
     return 0;
   }
   if (frame_len < HEAD_LEN) {
-    kr_fail(failure, KEYROUTE_E_PROTOCOL, "a reply of %ld bytes", (long)frame_len);
-    return KEYROUTE_E_PROTOCOL;
+    return kr_fail(failure, KEYROUTE_E_PROTOCOL, "a reply of %ld bytes", (long)frame_len);
   }
   *len = (size_t)frame_len;
   return 0;
@@ -172,7 +165,7 @@ static int read_reply(struct kr_rpc_reply *out, struct kr_mem *mem, struct keyro
   (void)mem;
   take_head(out, &reader);
   if (reader.bad) {
-    return fail_protocol(failure, "a reply with an unreadable exception");
+    return kr_fail(failure, KEYROUTE_E_PROTOCOL, "a reply with an unreadable exception");
   }
   if (out->failure.code == 0) {
     out->body = kr_read_bytes(&reader, kr_reader_left(&reader));

@@ -137,8 +137,7 @@ static int end_read(struct kr_hbase094_rows *rows, struct kr_mem *mem, int error
                     const char *method, const char *trouble, struct kr_failure *failure)
 {
   if (trouble != NULL) {
-    error = KEYROUTE_E_PROTOCOL;
-    kr_fail(failure, error, "answer to %s: %s", method, trouble);
+    error = kr_fail(failure, KEYROUTE_E_PROTOCOL, "answer to %s: %s", method, trouble);
   } else if (error != 0) {
     kr_fail(failure, error, "answer to %s: out of memory", method);
   }
