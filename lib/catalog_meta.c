@@ -17,12 +17,12 @@
  *  2. A server refuses row keys over 32767 bytes. A row that makes the key too long is cut: a
  *     region's name is a row key itself, so no start key is long enough for the rest to matter.
  *
+ * Threads: the loop, for servers are interned there.
  * Source: HBase MetaCellComparator, RegionInfo.createRegionName,
  * AsyncNonMetaRegionLocator, MetaTableAccessor.getTableState; the znode: ZNodePaths,
  * MetaTableLocator, MetaRegionServer in ZooKeeper.proto
  */
 #include "lib/bytes.h"
-
 #include "lib/catalog_row.h"
 #include "lib/meta_key.h"
 #include "lib/proto/hbase.pb-c.h"
@@ -31,9 +31,6 @@
 #include "lib/znode.h"
 
 #include <string.h>
-
-/* HConstants.MAX_ROW_LENGTH */
-enum { ROW_KEY_MAX = 32767 };
 
 /* Room for a printed key in a message. */
 enum { KEY_TEXT = 200 };
@@ -51,7 +48,7 @@ static struct keyroute_bytes parent(struct keyroute_bytes table)
 static void search_key(struct kr_buf *key, struct keyroute_bytes table, struct keyroute_bytes row,
                        enum kr_position position)
 {
-  size_t room = ROW_KEY_MAX - table.len - 2 - (sizeof(nines) - 1);
+  size_t room = KR_META_KEY_MAX - table.len - 2 - (sizeof(nines) - 1);
   bool cut = row.len > room;
   bool before = position == KR_BEFORE && !cut;
 

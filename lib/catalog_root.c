@@ -24,11 +24,11 @@
  *     larger id, and are met first.
  *  7. That a table is disabled is not said here: its regions keep their servers. (ZooKeeper knows.)
  *
+ * Threads: the loop, for servers are interned there.
  * Source: HBase 0.94 KeyValue.MetaKeyComparator and RootKeyComparator, HRegionInfo,
  * HConnectionManager.locateRegionInMeta, RootRegionTracker
  */
 #include "lib/bytes.h"
-
 #include "lib/catalog_row.h"
 #include "lib/meta_key.h"
 #include "lib/region094.h"
@@ -36,9 +36,6 @@
 #include "lib/znode.h"
 
 #include <string.h>
-
-/* HConstants.MAX_ROW_LENGTH */
-enum { ROW_KEY_MAX = 32767 };
 
 /* Room for a printed value in a message. */
 enum { VALUE_TEXT = 200 };
@@ -71,7 +68,7 @@ static struct keyroute_bytes parent(struct keyroute_bytes table)
 /* How long a row may be for its search key to fit. */
 static size_t row_room(struct keyroute_bytes table)
 {
-  return ROW_KEY_MAX - table.len - 2 - ID_LEN - (is_meta(table) ? 0 : META_EXTRA_LEN);
+  return KR_META_KEY_MAX - table.len - 2 - ID_LEN - (is_meta(table) ? 0 : META_EXTRA_LEN);
 }
 
 /* A row behind all others: in .META. that of a table behind all others. */

@@ -25,9 +25,6 @@
 
 #include <string.h>
 
-/* Source: HBase HConstants.MAX_ROW_LENGTH */
-enum { ROW_KEY_MAX = 32767 };
-
 static const char nines[] = ",99999999999999";
 
 /* ---- Writing -------------------------------------------------------------------------------- */
@@ -36,7 +33,7 @@ static const char nines[] = ",99999999999999";
 static void write_last_key(struct kr_buf *out, struct keyroute_bytes table)
 {
   size_t taken = table.len + sizeof(nines) - 1;
-  size_t len = taken < ROW_KEY_MAX ? ROW_KEY_MAX - taken : 0;
+  size_t len = taken < KR_META_KEY_MAX ? KR_META_KEY_MAX - taken : 0;
 
   kr_buf_bytes(out, table);
   uint8_t *to = kr_buf_extend(out, len);

@@ -5,6 +5,9 @@
 
 /* Row keys of HBase's catalogs, "table,start key,id": the order in which servers hold them. */
 
+/* The longest key that a server takes. Source: HBase HConstants.MAX_ROW_LENGTH */
+enum { KR_META_KEY_MAX = 32767 };
+
 /* The parts of a key; data NULL = there is no such part. */
 struct kr_meta_key {
   struct keyroute_bytes table, start, id;
