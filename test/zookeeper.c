@@ -240,6 +240,7 @@ void zookeeper_restart(struct zookeeper *server)
 void zookeeper_pause(struct zookeeper *server)
 {
   kill(server->pid, SIGSTOP);
+  waitpid(server->pid, NULL, WUNTRACED); /* its threads may go on until they are seen to stop */
 }
 
 void zookeeper_resume(struct zookeeper *server)
