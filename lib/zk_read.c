@@ -34,6 +34,9 @@
 /* How many neighbours of the parent are looked at for a hint, and how many the hint names. */
 #define SIBLINGS_MAX 16
 #define SIBLINGS_SHOWN 3
+/* Where a range directory is unless told otherwise: who asks for another layout may have meant it. */
+#define RANGE_PARENT "keyroute"
+#define RANGE_ZNODE "meta1"
 #define REPLICAS_MAX 64
 /* A meta znode has some 70 bytes; ZooKeeper's own limit is 1 MiB unless configured. */
 #define VALUE_MAX ((size_t)16 << 20)
@@ -400,6 +403,16 @@ static bool ask_existence(struct kr_zk_read *read, const char *dir, const char *
   return sent;
 }
 
+static bool looks_for(const struct kr_zk_read *read, const char *name)
+{
+  bool found = false;
+
+  for (unsigned i = 0; i < read->paths->count; i++) {
+    found = found || strcmp(read->paths->places[i].name, name) == 0;
+  }
+  return found;
+}
+
 static bool ask_sibling(struct kr_zk_read *read, const char *parent, const char *name)
 {
   char *dir = join(read->mem, parent, name);
@@ -407,6 +420,9 @@ static bool ask_sibling(struct kr_zk_read *read, const char *parent, const char 
 
   for (unsigned i = 0; sent && i < read->paths->count; i++) {
     sent = ask_existence(read, dir, read->paths->places[i].name);
+  }
+  if (sent && strcmp(name, RANGE_PARENT) == 0 && !looks_for(read, RANGE_ZNODE)) {
+    sent = ask_existence(read, dir, RANGE_ZNODE);
   }
   kr_free(read->mem, dir);
   return sent;
@@ -445,8 +461,8 @@ static bool has_znode(const struct kr_zk_reply *reply, const char *name)
   return reply->role == ROLE_SIBLING && reply->result == KR_ZK_OK && strcmp(slash + 1, name) == 0;
 }
 
-/* "; a meta-region-server stands below /a, /b, /c and 2 others" */
-static void add_hint(const struct kr_zk_read *read, const char *name, struct kr_failure *failure)
+/* "; a meta-region-server stands below /a, /b, /c and 2 others". Returns how many. */
+static size_t add_hint(const struct kr_zk_read *read, const char *name, struct kr_failure *failure)
 {
   size_t tail = strlen(name) + 1;
   size_t found = 0;
@@ -471,6 +487,7 @@ static void add_hint(const struct kr_zk_read *read, const char *name, struct kr_
   if (found > shown) {
     append(failure, " and %zu other%s", found - shown, found - shown == 1 ? "" : "s");
   }
+  return found;
 }
 
 bool kr_zk_read_explain(const struct kr_zk_read *read, struct kr_failure *failure)
@@ -479,6 +496,9 @@ bool kr_zk_read_explain(const struct kr_zk_read *read, struct kr_failure *failur
     *failure = read->failure;
     for (unsigned i = 0; i < read->paths->count; i++) {
       add_hint(read, read->paths->places[i].name, failure);
+    }
+    if (!looks_for(read, RANGE_ZNODE) && add_hint(read, RANGE_ZNODE, failure) > 0) {
+      append(failure, ", of a range directory: that is layout range");
     }
   } else if (read->no_parent) {
     no_such_parent(read, failure);

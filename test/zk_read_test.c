@@ -205,6 +205,21 @@ START_TEST(test_zk_read__the_hint_names_one_and_asks_those_of_hbase_first)
 }
 END_TEST
 
+START_TEST(test_zk_read__the_hint_tells_of_a_range_directory)
+{
+  static const char names[] = "keyroute";
+  reply_no_parent();
+  reply("/", KR_ZK_OK, names, sizeof(names));
+
+  reply_absent("/keyroute/meta");
+  enum kr_zk_progress progress = reply("/keyroute/meta1", KR_ZK_OK, NULL, 0);
+
+  ck_assert_int_eq(progress, KR_ZK_READ_FAILED);
+  expect_why(KEYROUTE_E_BOOTSTRAP, "no such parent /hbase; a meta1 stands below /keyroute, of a "
+                                   "range directory: that is layout range");
+}
+END_TEST
+
 START_TEST(test_zk_read__the_hint_names_three_and_counts_the_rest)
 {
   static const char *const hints[] = {
@@ -462,6 +477,7 @@ int main(void)
   tcase_add_test(all, test_zk_read__a_missing_znode_is_awaited_and_named);
   tcase_add_test(all, test_zk_read__a_znode_that_comes_and_goes_ends_the_read);
   tcase_add_test(all, test_zk_read__the_hint_names_one_and_asks_those_of_hbase_first);
+  tcase_add_test(all, test_zk_read__the_hint_tells_of_a_range_directory);
   tcase_add_test(all, test_zk_read__the_hint_names_three_and_counts_the_rest);
   tcase_add_test(all, test_zk_read__a_long_hint_is_cut_to_the_message);
   tcase_add_test(all, test_zk_read__a_lost_request_ends_the_round);
