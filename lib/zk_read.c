@@ -34,7 +34,7 @@
 /* How many neighbours of the parent are looked at for a hint, and how many the hint names. */
 #define SIBLINGS_MAX 16
 #define SIBLINGS_SHOWN 3
-/* Where a range directory is unless told otherwise: who asks for another layout may have meant it. */
+/* Where a range directory is unless told otherwise: it may have been meant, whatever the layout. */
 #define RANGE_PARENT "keyroute"
 #define RANGE_ZNODE "meta1"
 #define REPLICAS_MAX 64
