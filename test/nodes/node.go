@@ -7,8 +7,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
+	"time"
 
 	"cloud.google.com/go/bigtable"
 	"cloud.google.com/go/bigtable/bttest"
@@ -118,7 +121,37 @@ func (n *node) signal(signal syscall.Signal) error {
 		return err
 	}
 	n.frozen = signal == syscall.SIGSTOP
+	if n.frozen {
+		return awaitStopped(n.front.Process.Pid)
+	}
 	return nil
+}
+
+// Wait until each thread of a process that was sent SIGSTOP has stopped: on a busy machine one may
+// go on for a while.
+func awaitStopped(pid int) error {
+	for tries := 0; tries < 1000; tries++ {
+		if allStopped(pid) {
+			return nil
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return fmt.Errorf("process %d does not stop", pid)
+}
+
+func allStopped(pid int) bool {
+	stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil || len(stats) == 0 {
+		return false
+	}
+	for _, path := range stats {
+		stat, err := os.ReadFile(path)
+		// The state is the word behind the name, which is in parentheses.
+		if err != nil || !strings.Contains(string(stat), ") T ") {
+			return false
+		}
+	}
+	return true
 }
 
 func (n *node) address() string {
