@@ -23,7 +23,7 @@ struct kr_block {
 typedef struct keyroute_bytes kr_key_of(const void *value);
 
 /* What keys a block is for. */
-struct kr_span {
+struct kr_block_span {
   struct keyroute_bytes low; /* inclusive: the block's fence */
   struct keyroute_bytes high;
   bool ends; /* high is set, exclusive */

@@ -195,7 +195,7 @@ static void fill_bytes(struct kr_block *block, const struct kr_draft *draft,
 }
 
 struct kr_block *kr_draft_make(const struct kr_draft *draft, struct kr_mem *mem, size_t from,
-                               size_t to, const struct kr_span *span)
+                               size_t to, const struct kr_block_span *span)
 {
   struct shape shape = {.from = from, .count = to - from};
 

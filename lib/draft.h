@@ -36,6 +36,6 @@ size_t kr_draft_middle(const struct kr_draft *draft);
 /* Make a block of the slots from one to before another, at most KR_BLOCK_MAX. NULL = out of
  * memory. */
 struct kr_block *kr_draft_make(const struct kr_draft *draft, struct kr_mem *mem, size_t from,
-                               size_t to, const struct kr_span *span);
+                               size_t to, const struct kr_block_span *span);
 
 #endif

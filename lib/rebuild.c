@@ -32,9 +32,9 @@ struct change {
 /* ---- Paths ---- */
 
 /* The span of the block in a slot. */
-static struct kr_span span_in(const struct kr_step *step, size_t at)
+static struct kr_block_span span_in(const struct kr_path_step *step, size_t at)
 {
-  struct kr_span span = step->span;
+  struct kr_block_span span = step->span;
 
   span.low = kr_block_fence(kr_block_slot(step->block, at));
   if (at + 1 < step->block->count) {
@@ -46,7 +46,7 @@ static struct kr_span span_in(const struct kr_step *step, size_t at)
 
 void kr_path_find(struct kr_path *path, const struct kr_skiplist *list, struct keyroute_bytes key)
 {
-  struct kr_step step = {.block = kr_skiplist_top(list)};
+  struct kr_path_step step = {.block = kr_skiplist_top(list)};
 
   path->lanes = (size_t)step.block->lane + 1;
   for (size_t lane = path->lanes; lane-- > 0;) {
@@ -62,7 +62,7 @@ void kr_path_find(struct kr_path *path, const struct kr_skiplist *list, struct k
 /* ---- A change ---- */
 
 static struct kr_block *make(struct change *change, const struct kr_draft *draft, size_t from,
-                             size_t to, const struct kr_span *span)
+                             size_t to, const struct kr_block_span *span)
 {
   struct kr_block *block = kr_draft_make(draft, change->list->mem, from, to, span);
 
@@ -104,9 +104,10 @@ static void publish(struct change *change, const struct kr_path *path, size_t la
 /* Make one block of a draft, or two that meet at `middle`, unless that is its end. Returns how
  * many; 0 = out of memory. */
 static size_t make_blocks(struct kr_block *blocks[2], struct change *change,
-                          const struct kr_draft *draft, const struct kr_span *span, size_t middle)
+                          const struct kr_draft *draft, const struct kr_block_span *span,
+                          size_t middle)
 {
-  struct kr_span left = *span, right = *span;
+  struct kr_block_span left = *span, right = *span;
 
   if (middle == draft->count) {
     blocks[0] = make(change, draft, 0, draft->count, span);
@@ -138,7 +139,7 @@ static size_t cut_grown(const struct kr_draft *draft, size_t inserted, size_t ma
 static struct kr_block *make_top(struct change *change, struct kr_block *const blocks[2])
 {
   struct kr_draft draft;
-  struct kr_span all = {.ends = false};
+  struct kr_block_span all = {.ends = false};
 
   if (blocks[0]->lane + 1 == KR_LANES_MAX) {
     return NULL;
@@ -166,7 +167,7 @@ int kr_rebuild_put(struct kr_skiplist *list, struct kr_path *path, void *value)
   struct kr_draft draft;
 
   for (size_t lane = 0; lane < path->lanes; lane++) {
-    struct kr_step *step = &path->steps[lane];
+    struct kr_path_step *step = &path->steps[lane];
     size_t inserted = lane == 0 ? live_before(step->block, step->at) : step->at + 1;
 
     kr_draft_read(&draft, list->key_of, step->block);
@@ -202,11 +203,11 @@ int kr_rebuild_put(struct kr_skiplist *list, struct kr_path *path, void *value)
  * the slot of the first in the block above. False = out of memory. */
 static bool share(struct kr_skiplist *list, const struct kr_path *path, size_t lane, size_t left)
 {
-  const struct kr_step *above = &path->steps[lane + 1];
+  const struct kr_path_step *above = &path->steps[lane + 1];
   struct kr_block *first = kr_block_slot(above->block, left);
   struct kr_block *second = kr_block_slot(above->block, left + 1);
   struct change change = {.list = list, .gone = {first, second, above->block}, .gone_count = 3};
-  struct kr_span span = span_in(above, left + 1);
+  struct kr_block_span span = span_in(above, left + 1);
   struct kr_block *blocks[2];
   struct kr_draft draft;
 
@@ -251,7 +252,7 @@ void kr_rebuild_shrink(struct kr_skiplist *list, struct keyroute_bytes key)
     if (lane + 1 >= path.lanes || kr_block_live(path.steps[lane].block) > list->block_max / 4) {
       return;
     }
-    const struct kr_step *above = &path.steps[lane + 1];
+    const struct kr_path_step *above = &path.steps[lane + 1];
     size_t last = above->block->count - 1u;
 
     /* Alone under its block, which is small then too and will get another next. */

@@ -5,14 +5,14 @@
 
 /* Where the writer stands in each lane, from the lowest up: a block, and in it the slot that leads
  * down; in lane 0 the gap right behind the key. */
-struct kr_step {
+struct kr_path_step {
   struct kr_block *block;
   size_t at;
-  struct kr_span span;
+  struct kr_block_span span;
 };
 
 struct kr_path {
-  struct kr_step steps[KR_LANES_MAX];
+  struct kr_path_step steps[KR_LANES_MAX];
   size_t lanes;
 };
 

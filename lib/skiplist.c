@@ -372,7 +372,7 @@ size_t kr_skiplist_size(const struct kr_skiplist *list)
 }
 
 /* The slot of a key in the block where it belongs; NULL = it is not there. */
-static _Atomic(void *) *find_slot(const struct kr_skiplist *list, const struct kr_step *step,
+static _Atomic(void *) *find_slot(const struct kr_skiplist *list, const struct kr_path_step *step,
                                   struct keyroute_bytes key)
 {
   for (size_t at = step->at; at-- > 0;) {
@@ -397,7 +397,7 @@ static void *exchange(struct kr_skiplist *list, _Atomic(void *) *slot, void *val
 static int put_first(struct kr_skiplist *list, void *value)
 {
   struct kr_draft draft;
-  struct kr_span all = {.ends = false};
+  struct kr_block_span all = {.ends = false};
 
   kr_draft_begin(&draft, list->key_of, 0, value);
   struct kr_block *block = kr_draft_make(&draft, list->mem, 0, 1, &all);
