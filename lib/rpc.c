@@ -64,13 +64,10 @@
 /* An emptied input buffer larger than this gives its memory back. */
 #define KEEP_BUFFER (64 * 1024)
 
-/* The longest host name there is; a longer one is of no server, and will not resolve. */
-#define HOST_MAX 255
-
-/* What connections are told apart by. */
+/* What connections are told apart by. A longer host is of no server, and will not resolve. */
 struct place {
   int port;
-  char host[HOST_MAX + 1];
+  char host[KR_HOST_MAX + 1];
 };
 
 struct conn {
@@ -494,7 +491,7 @@ static size_t set_place(struct place *out, const char *host, int port)
 {
   size_t len = strlen(host);
 
-  if (len > HOST_MAX) {
+  if (len > KR_HOST_MAX) {
     return 0;
   }
   out->port = port;

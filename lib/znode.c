@@ -19,6 +19,7 @@
 
 #include "lib/buf.h"
 #include "lib/bytes.h"
+#include "lib/error.h"
 #include "lib/proto/hbase.pb-c.h"
 #include "lib/proto_alloc.h"
 
@@ -26,7 +27,6 @@
 
 #define HEADER_MARK 0xff
 #define PBUF_MAGIC 0x50425546u /* "PBUF" */
-#define HOST_MAX 255           /* a name in DNS is no longer */
 
 int kr_znode_unwrap(struct keyroute_bytes *out, struct keyroute_bytes payload)
 {
@@ -86,7 +86,7 @@ static bool is_host(const char *host)
       return false;
     }
   }
-  return len > 0 && len <= HOST_MAX;
+  return len > 0 && len <= KR_HOST_MAX;
 }
 
 /* Why a message is not the place of a server; NULL = it is. */
