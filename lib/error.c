@@ -117,3 +117,14 @@ void kr_fail_name_server(struct kr_failure *failure, const char *server)
 
   snprintf(message + used, size - (size_t)used, "%s", what);
 }
+
+bool kr_fail_scan(struct kr_failure *failure)
+{
+  bool too_large = failure->code == KEYROUTE_E_TOO_LARGE;
+
+  if (too_large) {
+    failure->code = KEYROUTE_E_PROTOCOL;
+    failure->kind = keyroute_error_kind(failure->code);
+  }
+  return too_large;
+}

@@ -47,4 +47,8 @@ const char *kr_early_end(int code);
 /* Say which server failed: in failure->server, and in front of the message. */
 void kr_fail_name_server(struct kr_failure *failure, const char *server);
 
+/* The failure is that of a scan, which asks for a few small rows: an answer TOO_LARGE is not to be
+ * asked for again in smaller parts but is nonsense, PROTOCOL. Returns whether it was too large. */
+bool kr_fail_scan(struct kr_failure *failure);
+
 #endif

@@ -145,12 +145,8 @@ static bool end_found(struct kr_hbase_look *look, struct kr_hbase_rows *rows)
 static bool end_failed(struct kr_hbase_look *look, const struct kr_failure *failure)
 {
   struct kr_failure own = *failure;
-  bool believed = failure->code != KEYROUTE_E_TOO_LARGE;
+  bool believed = !kr_fail_scan(&own);
 
-  if (!believed) {
-    own.code = KEYROUTE_E_PROTOCOL;
-    own.kind = keyroute_error_kind(own.code);
-  }
   end(look, &own, &no_rows);
   return believed;
 }

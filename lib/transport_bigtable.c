@@ -182,10 +182,7 @@ static void scan_failed(const struct kr_request *request, const struct kr_failur
 {
   struct kr_failure own = *failure;
 
-  if (own.code == KEYROUTE_E_TOO_LARGE) {
-    own.code = KEYROUTE_E_PROTOCOL;
-    own.kind = keyroute_error_kind(own.code);
-  }
+  kr_fail_scan(&own);
   request->cb.scan(request->arg, &own, &no_rows);
 }
 

@@ -134,12 +134,8 @@ static void end_no_memory(struct kr_request *request)
 static bool end_failed(struct kr_request *request, const struct kr_failure *failure)
 {
   struct kr_failure own = *failure;
-  bool believed = failure->code != KEYROUTE_E_TOO_LARGE;
+  bool believed = !kr_fail_scan(&own);
 
-  if (!believed) {
-    own.code = KEYROUTE_E_PROTOCOL;
-    own.kind = keyroute_error_kind(own.code);
-  }
   end_scan(request, &own);
   return believed;
 }

@@ -110,6 +110,22 @@ START_TEST(test_error__server_is_named_in_front_and_the_rest_is_cut)
 }
 END_TEST
 
+START_TEST(test_error__too_large_an_answer_to_a_scan_is_against_the_protocol)
+{
+  struct kr_failure failure;
+
+  kr_fail(&failure, KEYROUTE_E_TOO_LARGE, "an answer of 9 bytes");
+  ck_assert(kr_fail_scan(&failure));
+  ck_assert_int_eq(failure.code, KEYROUTE_E_PROTOCOL);
+  ck_assert_int_eq(failure.kind, keyroute_error_kind(KEYROUTE_E_PROTOCOL));
+  ck_assert_str_eq(failure.message, "an answer of 9 bytes");
+
+  kr_fail(&failure, KEYROUTE_E_TIMEOUT, "no answer");
+  ck_assert(!kr_fail_scan(&failure));
+  ck_assert_int_eq(failure.code, KEYROUTE_E_TIMEOUT);
+}
+END_TEST
+
 START_TEST(test_error__detail_may_be_null)
 {
   struct keyroute_detail detail = KEYROUTE_DETAIL_INIT;
@@ -136,6 +152,7 @@ static Suite *suite(void)
   tcase_add_test(tests, test_error__success_and_unknown_codes_have_texts);
   tcase_add_test(tests, test_error__failure_starts_clean_and_is_cut_to_fit);
   tcase_add_test(tests, test_error__server_is_named_in_front_and_the_rest_is_cut);
+  tcase_add_test(tests, test_error__too_large_an_answer_to_a_scan_is_against_the_protocol);
   tcase_add_test(tests, test_error__detail_may_be_null);
   suite_add_tcase(made, tests);
   return made;
