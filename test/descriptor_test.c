@@ -4,6 +4,7 @@
 #include "lib/descriptor.h"
 
 #include "lib/bytes.h"
+#include "test/damaged.h"
 #include "test/failing_mem.h"
 #include "test/run_suite.h"
 
@@ -311,28 +312,18 @@ START_TEST(test_descriptor__value_without_end_is_not_unpacked)
 }
 END_TEST
 
+static void read_damaged(struct keyroute_bytes value)
+{
+  struct kr_descriptor *read = NULL;
+  const char *reason;
+
+  kr_descriptor_read(&read, mem, value, &reason);
+  kr_free(mem, read);
+}
+
 START_TEST(test_descriptor__every_piece_and_every_flipped_byte_is_safe_to_read)
 {
-  struct keyroute_bytes whole = BYTES(HEAD MESSAGE);
-
-  for (size_t i = 0; i <= whole.len; i++) {
-    struct kr_descriptor *read = NULL;
-    const char *reason;
-    uint8_t *piece = malloc(i > 0 ? i : 1); /* so that a sanitizer sees an over-read */
-    memcpy(piece, whole.data, i);
-    kr_descriptor_read(&read, mem, kr_bytes(piece, i), &reason);
-    kr_free(mem, read);
-    free(piece);
-  }
-  for (size_t i = 0; i < whole.len * 256; i++) {
-    struct kr_descriptor *read = NULL;
-    const char *reason;
-    uint8_t copy[sizeof(HEAD MESSAGE)];
-    memcpy(copy, whole.data, whole.len);
-    copy[i / 256] = (uint8_t)i;
-    kr_descriptor_read(&read, mem, kr_bytes(copy, whole.len), &reason);
-    kr_free(mem, read);
-  }
+  damaged_each(BYTES(HEAD MESSAGE), read_damaged);
 }
 END_TEST
 
