@@ -4,6 +4,7 @@
 #include "lib/catalog.h"
 
 #include "lib/proto/hbase.pb-c.h"
+#include "test/catalog_harness.h"
 #include "test/failing_mem.h"
 #include "test/fake_catalog.h"
 #include "test/made_location.h"
@@ -34,32 +35,23 @@ static void fixture_free(struct fixture *fixture)
 
 /* ---- Keys ---- */
 
-static void expect_key(const char *table, struct keyroute_bytes row, enum kr_position position,
-                       struct keyroute_bytes want)
+static void set_up_keys(void)
 {
-  struct kr_mem *mem = failing_mem_new();
-  struct kr_buf key;
-
-  kr_buf_init(&key, mem);
-  catalog->search_key(&key, keyroute_string(table), row, position);
-  ck_assert(!key.failed);
-  ck_assert(kr_bytes_equal(kr_buf_view(&key), want));
-  kr_buf_clear(&key);
-  failing_mem_done(mem);
+  catalog_set_up(&kr_catalog_meta);
 }
 
 START_TEST(test_catalog_meta__search_keys_are_those_hbase_uses)
 {
-  expect_key("t", keyroute_string("a,b"), KR_AT, keyroute_string("t,a,b,99999999999999"));
-  expect_key("ns:t", keyroute_string(""), KR_AT, keyroute_string("ns:t,,99999999999999"));
-  expect_key("t", kr_bytes("\0\xff", 2), KR_AT, kr_bytes("t,\0\xff,99999999999999", 19));
-  expect_key("t", keyroute_string("m"), KR_BEFORE, keyroute_string("t,m,00000000000000"));
+  expect_catalog_key("t", keyroute_string("a,b"), KR_AT, keyroute_string("t,a,b,99999999999999"));
+  expect_catalog_key("ns:t", keyroute_string(""), KR_AT, keyroute_string("ns:t,,99999999999999"));
+  expect_catalog_key("t", kr_bytes("\0\xff", 2), KR_AT, kr_bytes("t,\0\xff,99999999999999", 19));
+  expect_catalog_key("t", keyroute_string("m"), KR_BEFORE, keyroute_string("t,m,00000000000000"));
 }
 END_TEST
 
 START_TEST(test_catalog_meta__before_the_empty_row_is_behind_all_of_the_table)
 {
-  expect_key("t", kr_bytes(NULL, 0), KR_BEFORE, kr_bytes("t\0", 2));
+  expect_catalog_key("t", kr_bytes(NULL, 0), KR_BEFORE, kr_bytes("t\0", 2));
   ck_assert_int_gt(fake_catalog_compare(kr_bytes("t\0", 2), keyroute_string("t,zzz,9999")), 0);
   ck_assert_int_lt(fake_catalog_compare(kr_bytes("t\0", 2), keyroute_string("t1,,1")), 0);
 }
@@ -76,32 +68,21 @@ START_TEST(test_catalog_meta__key_is_as_long_as_a_server_takes_and_no_longer)
   memset(want, 'r', sizeof(want));
   memcpy(want, "t,", 2);
   memcpy(want + 32767 - 15, position == KR_AT ? ",99999999999999" : ",00000000000000", 15);
-  expect_key("t", kr_bytes(row, LONGEST), position, kr_bytes(want, 32767));
+  expect_catalog_key("t", kr_bytes(row, LONGEST), position, kr_bytes(want, 32767));
   memcpy(want + 32767 - 15, ",99999999999999", 15);
 
-  expect_key("t", kr_bytes(row, LONGEST + 1), position, kr_bytes(want, 32767));
-  expect_key("t", kr_bytes(row, 40000), position, kr_bytes(want, 32767));
+  expect_catalog_key("t", kr_bytes(row, LONGEST + 1), position, kr_bytes(want, 32767));
+  expect_catalog_key("t", kr_bytes(row, 40000), position, kr_bytes(want, 32767));
 }
 END_TEST
 
 START_TEST(test_s005_bounds_have_both_commas_and_hold_one_table_only)
 {
-  struct fixture fixture = fixture_new();
-  struct kr_buf low, high;
+  expect_catalog_bounds("t", BYTES("t,,"), BYTES("t ,,"));
 
-  kr_buf_init(&low, fixture.mem);
-  kr_buf_init(&high, fixture.mem);
-  catalog->low_key(&low, keyroute_string("t"));
-  catalog->high_key(&high, keyroute_string("t"));
-
-  ck_assert(kr_bytes_equal(kr_buf_view(&low), keyroute_string("t,,")));
-  ck_assert(kr_bytes_equal(kr_buf_view(&high), keyroute_string("t ,,")));
-  ck_assert_int_lt(fake_catalog_compare(kr_buf_view(&low), keyroute_string("t,,1")), 0);
-  ck_assert_int_gt(fake_catalog_compare(kr_buf_view(&high), keyroute_string("t,\xff,1")), 0);
-  ck_assert_int_lt(fake_catalog_compare(kr_buf_view(&high), keyroute_string("t1,,1")), 0);
-  kr_buf_clear(&low);
-  kr_buf_clear(&high);
-  fixture_free(&fixture);
+  ck_assert_int_lt(fake_catalog_compare(BYTES("t,,"), BYTES("t,,1")), 0);
+  ck_assert_int_gt(fake_catalog_compare(BYTES("t ,,"), BYTES("t,\xff,1")), 0);
+  ck_assert_int_lt(fake_catalog_compare(BYTES("t ,,"), BYTES("t1,,1")), 0);
 }
 END_TEST
 
@@ -932,14 +913,18 @@ END_TEST
 static Suite *suite(void)
 {
   Suite *made = suite_create("catalog_meta");
+  TCase *keys = tcase_create("keys");
   TCase *tests = tcase_create("all");
 
-  tcase_set_timeout(tests, 300);
-  tcase_add_test(tests, test_catalog_meta__search_keys_are_those_hbase_uses);
-  tcase_add_test(tests, test_catalog_meta__before_the_empty_row_is_behind_all_of_the_table);
-  tcase_add_loop_test(tests, test_catalog_meta__key_is_as_long_as_a_server_takes_and_no_longer, 0,
+  tcase_add_checked_fixture(keys, set_up_keys, catalog_tear_down);
+  tcase_add_test(keys, test_catalog_meta__search_keys_are_those_hbase_uses);
+  tcase_add_test(keys, test_catalog_meta__before_the_empty_row_is_behind_all_of_the_table);
+  tcase_add_loop_test(keys, test_catalog_meta__key_is_as_long_as_a_server_takes_and_no_longer, 0,
                       2);
-  tcase_add_test(tests, test_s005_bounds_have_both_commas_and_hold_one_table_only);
+  tcase_add_test(keys, test_s005_bounds_have_both_commas_and_hold_one_table_only);
+  suite_add_tcase(made, keys);
+
+  tcase_set_timeout(tests, 300);
   tcase_add_test(tests, test_catalog_meta__every_table_but_the_root_has_the_root_as_parent);
   tcase_add_test(tests, test_catalog_meta__good_row_is_believed_whole);
   tcase_add_test(tests, test_catalog_meta__namespace_is_part_of_the_name);

@@ -5,6 +5,7 @@
 
 #include "lib/bytes.h"
 #include "lib/descriptor.h"
+#include "test/catalog_harness.h"
 #include "test/failing_mem.h"
 #include "test/run_suite.h"
 
@@ -12,23 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BYTES(literal) kr_bytes(literal, sizeof(literal) - 1)
-
 static const struct kr_catalog *const catalog = &kr_catalog_range;
-
-static struct kr_mem *mem;
-static struct kr_servers *servers;
 
 static void set_up(void)
 {
-  mem = failing_mem_new();
-  servers = kr_servers_new(mem);
-}
-
-static void tear_down(void)
-{
-  kr_servers_free(servers);
-  failing_mem_done(mem);
+  catalog_set_up(&kr_catalog_range);
 }
 
 /* ---- Tables ---- */
@@ -54,40 +43,6 @@ END_TEST
 
 /* ---- Keys ---- */
 
-/* Release with kr_buf_clear. */
-static struct kr_buf key_for(const char *table, struct keyroute_bytes row,
-                             enum kr_position position)
-{
-  struct kr_buf key;
-
-  kr_buf_init(&key, mem);
-  catalog->search_key(&key, keyroute_string(table), row, position);
-  ck_assert(!key.failed);
-  return key;
-}
-
-static void expect_key(const char *table, struct keyroute_bytes row, enum kr_position position,
-                       struct keyroute_bytes want)
-{
-  struct kr_buf key = key_for(table, row, position);
-
-  ck_assert(kr_bytes_equal(kr_buf_view(&key), want));
-  kr_buf_clear(&key);
-}
-
-static void expect_bounds(const char *table, struct keyroute_bytes low, struct keyroute_bytes high)
-{
-  struct kr_buf key;
-
-  kr_buf_init(&key, mem);
-  catalog->low_key(&key, keyroute_string(table));
-  ck_assert(kr_bytes_equal(kr_buf_view(&key), low));
-  key.len = 0;
-  catalog->high_key(&key, keyroute_string(table));
-  ck_assert(kr_bytes_equal(kr_buf_view(&key), high));
-  kr_buf_clear(&key);
-}
-
 START_TEST(test_catalog_range__each_level_has_its_parent)
 {
   ck_assert_str_eq(catalog->root, "meta1");
@@ -100,20 +55,20 @@ END_TEST
 
 START_TEST(test_catalog_range__search_keys_are_the_levels_byte_and_the_key)
 {
-  expect_key("map", BYTES("k5"), KR_AT, BYTES("\2k5"));
-  expect_key("map", BYTES(""), KR_AT, BYTES("\2"));
-  expect_key("map", BYTES("\0,\xff"), KR_AT, BYTES("\2\0,\xff"));
-  expect_key("meta2", BYTES("\2k5"), KR_AT, BYTES("\1\2k5"));
-  expect_key("map", BYTES("k5"), KR_BEFORE, BYTES("\2k5"));
-  expect_key("map", BYTES(""), KR_BEFORE, BYTES("\3"));
-  expect_key("meta2", BYTES(""), KR_BEFORE, BYTES("\2"));
+  expect_catalog_key("map", BYTES("k5"), KR_AT, BYTES("\2k5"));
+  expect_catalog_key("map", BYTES(""), KR_AT, BYTES("\2"));
+  expect_catalog_key("map", BYTES("\0,\xff"), KR_AT, BYTES("\2\0,\xff"));
+  expect_catalog_key("meta2", BYTES("\2k5"), KR_AT, BYTES("\1\2k5"));
+  expect_catalog_key("map", BYTES("k5"), KR_BEFORE, BYTES("\2k5"));
+  expect_catalog_key("map", BYTES(""), KR_BEFORE, BYTES("\3"));
+  expect_catalog_key("meta2", BYTES(""), KR_BEFORE, BYTES("\2"));
 }
 END_TEST
 
 START_TEST(test_catalog_range__bounds_hold_one_level_only)
 {
-  expect_bounds("map", BYTES("\2"), BYTES("\3"));
-  expect_bounds("meta2", BYTES("\1"), BYTES("\2"));
+  expect_catalog_bounds("map", BYTES("\2"), BYTES("\3"));
+  expect_catalog_bounds("meta2", BYTES("\1"), BYTES("\2"));
 }
 END_TEST
 
@@ -135,8 +90,8 @@ START_TEST(test_catalog_range__long_rows_are_cut_behind_the_longest_start_key)
   memset(row, 'r', sizeof(row));
   memset(start, 'r', sizeof(start));
   for (size_t len = KR_DESCRIPTOR_KEY_MAX - 1; len < KR_DESCRIPTOR_KEY_MAX + 4; len++) {
-    struct kr_buf key = key_for("map", kr_bytes(row, len), (enum kr_position)_i);
-    struct kr_buf above = key_for("meta2", kr_buf_view(&key), KR_AT);
+    struct kr_buf key = catalog_key("map", kr_bytes(row, len), (enum kr_position)_i);
+    struct kr_buf above = catalog_key("meta2", kr_buf_view(&key), KR_AT);
     struct keyroute_bytes left = kr_bytes(key.data + 1, key.len - 1);
     int order = kr_bytes_compare(kr_bytes(start, sizeof(start)), kr_bytes(row, len));
 
@@ -177,7 +132,7 @@ static int parse_value(struct kr_catalog_row *out, const char *table, struct key
   };
   struct kr_row row = {key, cells, value.data != NULL ? 2 : 1};
 
-  return catalog->parse_row(out, mem, servers, keyroute_string(table), &row);
+  return catalog->parse_row(out, catalog_mem, catalog_servers, keyroute_string(table), &row);
 }
 
 /* A row with a descriptor, read; one that must not fail for memory. */
@@ -187,7 +142,7 @@ static struct kr_catalog_row parse(const char *table, struct keyroute_bytes key,
   struct kr_catalog_row out;
   struct kr_buf value;
 
-  kr_buf_init(&value, mem);
+  kr_buf_init(&value, catalog_mem);
   kr_descriptor_write(&value, descriptor);
   ck_assert(!value.failed);
   ck_assert_int_eq(parse_value(&out, table, key, kr_buf_view(&value)), 0);
@@ -245,7 +200,7 @@ START_TEST(test_catalog_range__all_replicas_have_one_name)
   struct keyroute_location *copy = kr_location_copy(row.location);
   struct kr_buf room;
 
-  kr_buf_init(&room, mem);
+  kr_buf_init(&room, catalog_mem);
   for (int replica = 0; replica < 2; replica++) {
     expect_text(keyroute_location_encoded_name, row.location, replica, "r17");
     expect_text(keyroute_location_region_name, row.location, replica, "map,b,300.r17.");
@@ -352,7 +307,7 @@ START_TEST(test_catalog_range__row_without_memory_says_so)
   struct kr_buf value;
   long n = 0;
 
-  kr_buf_init(&value, mem);
+  kr_buf_init(&value, catalog_mem);
   kr_descriptor_write(&value, &made);
   while (row.location == NULL) {
     mem_fail(++n);
@@ -383,7 +338,7 @@ static struct keyroute_location *parse_root(struct kr_failure *failure, bool tex
   struct kr_root root = {.values = &value, .count = 1, .place = "znode /keyroute/meta1"};
 
   failure->code = 0;
-  return catalog->parse_root(failure, mem, servers, &root);
+  return catalog->parse_root(failure, catalog_mem, catalog_servers, &root);
 }
 
 static struct keyroute_location *parse_root_descriptor(struct kr_failure *failure,
@@ -391,7 +346,7 @@ static struct keyroute_location *parse_root_descriptor(struct kr_failure *failur
 {
   struct kr_buf value;
 
-  kr_buf_init(&value, mem);
+  kr_buf_init(&value, catalog_mem);
   kr_descriptor_write(&value, descriptor);
   struct keyroute_location *location = parse_root(failure, false, kr_buf_view(&value));
 
@@ -465,24 +420,17 @@ END_TEST
 
 START_TEST(test_catalog_range__root_without_memory_says_so)
 {
-  struct keyroute_location *location = NULL;
-  struct kr_descriptor root = {.id = 1, .generation = 7, .replicas = replicas, .replica_count = 2};
+  struct kr_descriptor descriptor = {
+      .id = 1, .generation = 7, .replicas = replicas, .replica_count = 2};
   struct kr_buf value;
-  long n = 0;
 
-  kr_buf_init(&value, mem);
-  kr_descriptor_write(&value, &root);
-  while (location == NULL) {
-    struct kr_failure failure;
+  kr_buf_init(&value, catalog_mem);
+  kr_descriptor_write(&value, &descriptor);
+  struct kr_root_value values[] = {{.data = kr_buf_view(&value)},
+                                   {.text = true, .data = BYTES("h:1")}};
+  struct kr_root root = {.values = &values[_i], .count = 1, .place = "p"};
 
-    mem_fail(++n);
-    location = parse_root(&failure, _i == 1, _i == 1 ? BYTES("h:1") : kr_buf_view(&value));
-    mem_fail(0);
-    ck_assert(location != NULL || failure.code == KEYROUTE_E_NO_MEMORY);
-    ck_assert_int_lt(n, 100);
-  }
-  ck_assert_int_gt(n, 2);
-  keyroute_location_release(location);
+  expect_catalog_root_needs_memory(&root);
   kr_buf_clear(&value);
 }
 END_TEST
@@ -494,7 +442,7 @@ static Suite *suite(void)
   Suite *suite = suite_create("catalog_range");
   TCase *tests = tcase_create("all");
 
-  tcase_add_checked_fixture(tests, set_up, tear_down);
+  tcase_add_checked_fixture(tests, set_up, catalog_tear_down);
   tcase_add_test(tests, test_catalog_range__three_tables_have_names);
   tcase_add_test(tests, test_catalog_range__each_level_has_its_parent);
   tcase_add_test(tests, test_catalog_range__search_keys_are_the_levels_byte_and_the_key);

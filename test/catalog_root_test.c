@@ -4,6 +4,7 @@
 #include "lib/catalog.h"
 
 #include "lib/bytes.h"
+#include "test/catalog_harness.h"
 #include "test/failing_mem.h"
 #include "test/made094.h"
 #include "test/run_suite.h"
@@ -13,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BYTES(literal) kr_bytes(literal, sizeof(literal) - 1)
 /* The same where a constant is needed. */
 #define CONSTANT(literal)                                                                          \
   {                                                                                                \
@@ -23,56 +23,12 @@
 
 static const struct kr_catalog *const catalog = &kr_catalog_root;
 
-static struct kr_mem *mem;
-static struct kr_servers *servers;
-
 static void set_up(void)
 {
-  mem = failing_mem_new();
-  servers = kr_servers_new(mem);
-}
-
-static void tear_down(void)
-{
-  kr_servers_free(servers);
-  failing_mem_done(mem);
+  catalog_set_up(&kr_catalog_root);
 }
 
 /* ---- Keys ---- */
-
-/* Release with kr_buf_clear. */
-static struct kr_buf key_for(const char *table, struct keyroute_bytes row,
-                             enum kr_position position)
-{
-  struct kr_buf key;
-
-  kr_buf_init(&key, mem);
-  catalog->search_key(&key, keyroute_string(table), row, position);
-  ck_assert(!key.failed);
-  return key;
-}
-
-static void expect_key(const char *table, struct keyroute_bytes row, enum kr_position position,
-                       struct keyroute_bytes want)
-{
-  struct kr_buf key = key_for(table, row, position);
-
-  ck_assert(kr_bytes_equal(kr_buf_view(&key), want));
-  kr_buf_clear(&key);
-}
-
-static void expect_bounds(const char *table, const char *low, const char *high)
-{
-  struct kr_buf key;
-
-  kr_buf_init(&key, mem);
-  catalog->low_key(&key, keyroute_string(table));
-  ck_assert(kr_bytes_equal(kr_buf_view(&key), keyroute_string(low)));
-  key.len = 0;
-  catalog->high_key(&key, keyroute_string(table));
-  ck_assert(kr_bytes_equal(kr_buf_view(&key), keyroute_string(high)));
-  kr_buf_clear(&key);
-}
 
 START_TEST(test_catalog_root__each_tier_has_its_parent)
 {
@@ -87,30 +43,30 @@ END_TEST
 
 START_TEST(test_catalog_root__search_keys_are_those_hbase_uses)
 {
-  expect_key("Table2", BYTES("RK10000"), KR_AT, BYTES("Table2,RK10000," NINES));
-  expect_key(".META.", BYTES("Table2,RK10000," NINES), KR_AT,
-             BYTES(".META.,Table2,RK10000," NINES "," NINES));
-  expect_key("t", BYTES(""), KR_AT, BYTES("t,," NINES));
-  expect_key("t", BYTES("a,\0\xff"), KR_AT, BYTES("t,a,\0\xff," NINES));
-  expect_key("t", BYTES("m"), KR_BEFORE, BYTES("t,m,00000000000000"));
-  expect_key(".META.", BYTES("t,m,5"), KR_BEFORE, BYTES(".META.,t,m,5,00000000000000"));
+  expect_catalog_key("Table2", BYTES("RK10000"), KR_AT, BYTES("Table2,RK10000," NINES));
+  expect_catalog_key(".META.", BYTES("Table2,RK10000," NINES), KR_AT,
+                     BYTES(".META.,Table2,RK10000," NINES "," NINES));
+  expect_catalog_key("t", BYTES(""), KR_AT, BYTES("t,," NINES));
+  expect_catalog_key("t", BYTES("a,\0\xff"), KR_AT, BYTES("t,a,\0\xff," NINES));
+  expect_catalog_key("t", BYTES("m"), KR_BEFORE, BYTES("t,m,00000000000000"));
+  expect_catalog_key(".META.", BYTES("t,m,5"), KR_BEFORE, BYTES(".META.,t,m,5,00000000000000"));
 }
 END_TEST
 
 START_TEST(test_catalog_root__before_the_empty_row_is_behind_all_of_the_table)
 {
-  struct kr_buf key = key_for("t", BYTES(""), KR_BEFORE);
+  struct kr_buf key = catalog_key("t", BYTES(""), KR_BEFORE);
 
   ck_assert_int_gt(made094_compare_meta(kr_buf_view(&key), BYTES("t,zzz,1.x.")), 0);
   ck_assert_int_gt(made094_compare_meta(kr_buf_view(&key), BYTES("t,\xff\xff\xff\xff,1.x.")), 0);
   ck_assert_int_lt(made094_compare_meta(kr_buf_view(&key), BYTES("t1,,1.x.")), 0);
-  struct kr_buf above = key_for(".META.", kr_buf_view(&key), KR_AT);
+  struct kr_buf above = catalog_key(".META.", kr_buf_view(&key), KR_AT);
 
   ck_assert_int_gt(made094_compare_root(kr_buf_view(&above), BYTES(".META.,t,zzz,1.x.,1")), 0);
   ck_assert_int_lt(made094_compare_root(kr_buf_view(&above), BYTES(".META.,t1,,1.x.,1")), 0);
   kr_buf_clear(&above);
   kr_buf_clear(&key);
-  key = key_for(".META.", BYTES(""), KR_BEFORE);
+  key = catalog_key(".META.", BYTES(""), KR_BEFORE);
   ck_assert_int_gt(made094_compare_root(kr_buf_view(&key), BYTES(".META.,zzz,\xff,1.x.,1")), 0);
   ck_assert_int_gt(made094_compare_root(kr_buf_view(&key), BYTES(".META.,,1")), 0);
   kr_buf_clear(&key);
@@ -124,8 +80,9 @@ START_TEST(test_catalog_root__keys_of_both_tiers_are_as_long_as_a_server_takes)
 
   memset(row, 'r', sizeof(row));
   for (int i = 0; i < 2; i++) {
-    struct kr_buf key = key_for("t", kr_bytes(row, i == 0 ? 40000 : 32767), (enum kr_position)i);
-    struct kr_buf above = key_for(".META.", kr_buf_view(&key), KR_AT);
+    struct kr_buf key =
+        catalog_key("t", kr_bytes(row, i == 0 ? 40000 : 32767), (enum kr_position)i);
+    struct kr_buf above = catalog_key(".META.", kr_buf_view(&key), KR_AT);
 
     lens[i] = key.len;
     ck_assert_uint_eq(above.len, 32767);
@@ -140,8 +97,8 @@ END_TEST
 
 START_TEST(test_catalog_root__bounds_hold_one_table_only)
 {
-  expect_bounds("t", "t,,", "t ,,");
-  expect_bounds(".META.", ".META.,,", "");
+  expect_catalog_bounds("t", BYTES("t,,"), BYTES("t ,,"));
+  expect_catalog_bounds(".META.", BYTES(".META.,,"), BYTES(""));
 
   ck_assert_int_lt(made094_compare_meta(BYTES("t,,"), BYTES("t,,1")), 0);
   ck_assert_int_gt(made094_compare_meta(BYTES("t ,,"), BYTES("t,\xff,1")), 0);
@@ -162,8 +119,8 @@ START_TEST(test_catalog_root__search_key_meets_the_right_region_of_meta)
                {"Table2", "RK1,9", 2}, {"Table2", "z", 2},    {"Table20", "", 3}};
 
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-    struct kr_buf in_meta = key_for(cases[i].table, keyroute_string(cases[i].row), KR_AT);
-    struct kr_buf in_root = key_for(".META.", kr_buf_view(&in_meta), KR_AT);
+    struct kr_buf in_meta = catalog_key(cases[i].table, keyroute_string(cases[i].row), KR_AT);
+    struct kr_buf in_root = catalog_key(".META.", kr_buf_view(&in_meta), KR_AT);
     int met = -1;
 
     for (int at = 0; at < 4; at++) {
@@ -213,8 +170,8 @@ static struct kr_catalog_row parse(const char *table, const struct made094 *regi
   char address[80];
   static const uint8_t start_code[] = {0, 0, 0, 0, 0, 0, 1, 2}; /* 258 */
 
-  kr_buf_init(&name, mem);
-  kr_buf_init(&info, mem);
+  kr_buf_init(&name, catalog_mem);
+  kr_buf_init(&info, catalog_mem);
   made094_name(&name, region);
   made094_info(&info, region);
   snprintf(address, sizeof(address), "%s:%d", region->host, region->port);
@@ -232,7 +189,8 @@ static struct kr_catalog_row parse(const char *table, const struct made094 *regi
   struct kr_row row = {key != NULL ? keyroute_string(key) : kr_buf_view(&name), cells,
                        region->host != NULL ? 5 : 1};
 
-  ck_assert_int_eq(catalog->parse_row(&out, mem, servers, keyroute_string(table), &row), 0);
+  ck_assert_int_eq(
+      catalog->parse_row(&out, catalog_mem, catalog_servers, keyroute_string(table), &row), 0);
   ck_assert((out.location == NULL) == (out.failure.code == KEYROUTE_E_CORRUPT));
   kr_buf_clear(&info);
   kr_buf_clear(&name);
@@ -335,10 +293,6 @@ static const struct {
   bool text;
   int64_t start_code; /* -1 = it is refused */
 } places[] = {
-#define CONSTANT(literal)                                                                          \
-  {                                                                                                \
-    literal, sizeof(literal) - 1                                                                   \
-  }
     {"with header", CONSTANT("\xff\0\0\0\x0dregionserver1h.example,60020,77"), false, 77},
     {"without", CONSTANT("h.example,60020,77"), false, 77},
     {"of 0.90", CONSTANT("h.example:60020"), false, 0},
@@ -362,7 +316,8 @@ START_TEST(test_catalog_root__root_is_read_in_each_spelling)
   struct kr_root_value value = {.text = places[_i].text, .data = places[_i].data};
   struct kr_root root = {.values = &value, .count = 1, .place = "znode /hbase/root-region-server"};
   struct kr_failure failure = {.code = 0};
-  struct keyroute_location *location = catalog->parse_root(&failure, mem, servers, &root);
+  struct keyroute_location *location =
+      catalog->parse_root(&failure, catalog_mem, catalog_servers, &root);
 
   ck_assert_msg((location != NULL) == (places[_i].start_code >= 0), "%s", places[_i].name);
   if (location == NULL) {
@@ -384,20 +339,8 @@ START_TEST(test_catalog_root__root_without_memory_says_so)
 {
   struct kr_root_value value = {.data = BYTES("h,1,2")};
   struct kr_root root = {.values = &value, .count = 1, .place = "p"};
-  struct keyroute_location *location = NULL;
-  long n = 0;
 
-  while (location == NULL) {
-    struct kr_failure failure;
-
-    mem_fail(++n);
-    location = catalog->parse_root(&failure, mem, servers, &root);
-    mem_fail(0);
-    ck_assert(location != NULL || failure.code == KEYROUTE_E_NO_MEMORY);
-    ck_assert_int_lt(n, 100);
-  }
-  ck_assert_int_gt(n, 2);
-  keyroute_location_release(location);
+  expect_catalog_root_needs_memory(&root);
 }
 END_TEST
 
@@ -406,7 +349,7 @@ static Suite *suite(void)
   Suite *made = suite_create("catalog_root");
   TCase *tests = tcase_create("all");
 
-  tcase_add_checked_fixture(tests, set_up, tear_down);
+  tcase_add_checked_fixture(tests, set_up, catalog_tear_down);
   tcase_add_test(tests, test_catalog_root__each_tier_has_its_parent);
   tcase_add_test(tests, test_catalog_root__search_keys_are_those_hbase_uses);
   tcase_add_test(tests, test_catalog_root__before_the_empty_row_is_behind_all_of_the_table);
