@@ -11,6 +11,7 @@
 #include "lib/bytes.h"
 #include "lib/clock.h"
 #include "lib/hop.h"
+#include "lib/wire.h"
 
 #include <string.h>
 
@@ -182,31 +183,6 @@ static const struct kr_call_kind kind = {begin, stop, tell, give, free_call};
 
 /* ---- Checking ---- */
 
-/* Step over one field; its number, or 0 if it is none. Groups are too old for any HBase message. */
-static uint64_t skip_field(struct kr_reader *reader)
-{
-  uint64_t tag = kr_read_varint(reader);
-
-  switch (tag & 7) {
-  case 0:
-    kr_read_varint(reader);
-    break;
-  case 1:
-    kr_read_bytes(reader, 8);
-    break;
-  case 2:
-    kr_read_bytes(reader, kr_read_varint(reader));
-    break;
-  case 5:
-    kr_read_bytes(reader, 4);
-    break;
-  default:
-    reader->bad = true;
-    break;
-  }
-  return reader->bad ? 0 : tag >> 3;
-}
-
 static int check_param(struct keyroute_bytes param, struct keyroute_detail *detail)
 {
   struct kr_reader reader = kr_reader(param);
@@ -217,9 +193,9 @@ static int check_param(struct keyroute_bytes param, struct keyroute_detail *deta
     return error;
   }
   while (kr_reader_left(&reader) > 0) {
-    uint64_t number = skip_field(&reader);
+    uint64_t number = kr_wire_read(&reader).tag >> 3;
 
-    if (number == 0) {
+    if (reader.bad || number == 0) {
       return kr_fail_invalid(detail, "the param is no encoded message");
     }
     if (number == 1) {
