@@ -87,6 +87,18 @@ static int list_table(struct listing *listing, struct kr_range_call *range_call)
   return error;
 }
 
+/* Begin a call that is of no use where nothing is given out. Errors: as kr_range_call_begin. */
+static int begin(struct kr_range_call *range_call, struct keyroute_ranges *const *out,
+                 struct keyroute_connection *conn, const struct keyroute_call *call,
+                 struct keyroute_detail *detail)
+{
+  if (out == NULL) {
+    keyroute_detail_clear(detail);
+    return kr_fail_invalid(detail, "out is NULL");
+  }
+  return kr_range_call_begin(range_call, conn, call, detail);
+}
+
 int keyroute_range_list(struct keyroute_ranges **out, struct keyroute_connection *conn,
                         const char *table, struct keyroute_bytes start, size_t limit,
                         const struct keyroute_call *call, struct keyroute_detail *detail)
@@ -94,12 +106,7 @@ int keyroute_range_list(struct keyroute_ranges **out, struct keyroute_connection
   struct listing listing = {.start = start, .limit = limit > 0 ? limit : LIMIT_DEFAULT};
   enum kr_level level = KR_MAP;
   struct kr_range_call range_call;
-
-  if (out == NULL) {
-    keyroute_detail_clear(detail);
-    return kr_fail_invalid(detail, "out is NULL");
-  }
-  int error = kr_range_call_begin(&range_call, conn, call, detail);
+  int error = begin(&range_call, out, conn, call, detail);
 
   if (error != 0) {
     return error;
@@ -142,12 +149,7 @@ int keyroute_range_interrupted(struct keyroute_ranges **out, struct keyroute_con
 {
   struct keyroute_ranges *ranges;
   struct kr_range_call range_call;
-
-  if (out == NULL) {
-    keyroute_detail_clear(detail);
-    return kr_fail_invalid(detail, "out is NULL");
-  }
-  int error = kr_range_call_begin(&range_call, conn, call, detail);
+  int error = begin(&range_call, out, conn, call, detail);
 
   if (error != 0) {
     return error;
