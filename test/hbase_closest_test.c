@@ -112,10 +112,7 @@ END_TEST
 
 static int read_response(Kr__Pb__Result *result)
 {
-  Kr__Pb__GetResponse response = KR__PB__GET_RESPONSE__INIT;
-
-  response.result = result;
-  struct kr_rpc_reply reply = made_reply(&body, &response.base, &block);
+  struct kr_rpc_reply reply = made_get_reply(&body, result, &block);
 
   return kr_hbase_closest_read(&rows, mem, &reply, &scan, &failure);
 }
@@ -272,7 +269,7 @@ END_TEST
 
 START_TEST(test_hbase_closest__unreadable_message_is_refused)
 {
-  struct kr_rpc_reply reply = {.body = kr_bytes("\x0a\x05x", 3), .server = MADE_SERVER};
+  struct kr_rpc_reply reply = made_cut_reply();
 
   ck_assert_int_eq(kr_hbase_closest_read(&rows, mem, &reply, &scan, &failure), KEYROUTE_E_PROTOCOL);
   ck_assert_str_eq(failure.message, "answer to Get: an unreadable message");
@@ -286,11 +283,8 @@ START_TEST(test_hbase_closest__reading_without_memory_says_so)
 
   made_key_value(&block, "t,c,1.0f.", "info", "server", 3, "a:1");
   for (long n = 1; error != 0; n++) {
-    Kr__Pb__GetResponse response = KR__PB__GET_RESPONSE__INIT;
-
     body.len = 0;
-    response.result = &result;
-    struct kr_rpc_reply reply = made_reply(&body, &response.base, &block);
+    struct kr_rpc_reply reply = made_get_reply(&body, &result, &block);
 
     mem_fail(n);
     error = kr_hbase_closest_read(&rows, mem, &reply, &scan, &failure);

@@ -181,10 +181,7 @@ END_TEST
 
 static int read_response(Kr__Pb__Result *result)
 {
-  Kr__Pb__GetResponse response = KR__PB__GET_RESPONSE__INIT;
-
-  response.result = result;
-  struct kr_rpc_reply reply = made_reply(&body, &response.base, &block);
+  struct kr_rpc_reply reply = made_get_reply(&body, result, &block);
   int error = kr_hbase_get_read(&got, mem, &reply, &gets, &failure);
 
   ck_assert(error == 0 || failure.code == error);
@@ -255,7 +252,7 @@ END_TEST
 
 START_TEST(test_hbase_get__unreadable_message_is_refused)
 {
-  struct kr_rpc_reply reply = {.body = kr_bytes("\x0a\x05x", 3), .server = MADE_SERVER};
+  struct kr_rpc_reply reply = made_cut_reply();
 
   ck_assert_int_eq(kr_hbase_get_read(&got, mem, &reply, &gets, &failure), KEYROUTE_E_PROTOCOL);
   ck_assert_str_eq(failure.message, "answer to Get: an unreadable message");
@@ -283,15 +280,13 @@ START_TEST(test_hbase_get__each_failed_allocation_is_told)
   Kr__Pb__Cell cell = made_cell("r", "f", "q", 3, "v");
   Kr__Pb__Cell *cells[] = {&cell};
   Kr__Pb__Result result = KR__PB__RESULT__INIT;
-  Kr__Pb__GetResponse response = KR__PB__GET_RESPONSE__INIT;
   bool failed = true;
 
   read_of.columns = columns;
   read_of.column_count = 2;
   result.n_cell = 1;
   result.cell = cells;
-  response.result = &result;
-  struct kr_rpc_reply reply = made_reply(&body, &response.base, &block);
+  struct kr_rpc_reply reply = made_get_reply(&body, &result, &block);
 
   for (long n = 1; failed; n++) {
     struct kr_buf out;

@@ -82,6 +82,22 @@ static inline struct kr_rpc_reply made_reply(struct kr_buf *body, const Protobuf
   return reply;
 }
 
+/* The same of a Get with that result, NULL = none. */
+static inline struct kr_rpc_reply made_get_reply(struct kr_buf *body, Kr__Pb__Result *result,
+                                                 const struct kr_buf *block)
+{
+  Kr__Pb__GetResponse response = KR__PB__GET_RESPONSE__INIT;
+
+  response.result = result;
+  return made_reply(body, &response.base, block);
+}
+
+/* A reply whose message ends inside a field. */
+static inline struct kr_rpc_reply made_cut_reply(void)
+{
+  return (struct kr_rpc_reply){.body = kr_bytes("\x0a\x05x", 3), .server = MADE_SERVER};
+}
+
 static inline bool is_text(struct keyroute_bytes have, const char *want)
 {
   return kr_bytes_equal(have, keyroute_string(want));
