@@ -11,17 +11,16 @@
 #include "lib/fork.h"
 
 #include "test/blocking.h"
+#include "test/child.h"
 #include "test/failing_mem.h"
 #include "test/fake_cluster.h"
 #include "test/run_suite.h"
 #include "test/zookeeper.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -37,7 +36,7 @@
 #define UNDER_ASAN false
 #endif
 
-enum { PATIENCE_MS = 60000, REGIONS = 500 };
+enum { REGIONS = 500 };
 
 static struct fake_cluster cluster;
 static struct keyroute_table *table;
@@ -66,38 +65,6 @@ static void teardown(void)
 
 /* ---- Children -------------------------------------------------------------------------------- */
 
-/* In a child: this must hold. */
-#define EXPECT(holds) expect((holds), #holds, __LINE__)
-
-static void expect(bool holds, const char *what, int line)
-{
-  if (!holds) {
-    dprintf(STDERR_FILENO, "child, line %d: %s\n", line, what);
-    _exit(1);
-  }
-}
-
-/* Wait for a child, which must end well and in time. */
-static void await_child(pid_t child)
-{
-  int status = 0;
-  pid_t ended = 0;
-
-  ck_assert_int_gt(child, 0);
-  for (int waited = 0; waited < PATIENCE_MS && ended == 0; waited += 5) {
-    ended = waitpid(child, &status, WNOHANG);
-    if (ended == 0) {
-      pause_ms(5);
-    }
-  }
-  if (ended == 0) {
-    kill(child, SIGKILL);
-    waitpid(child, &status, 0);
-    ck_abort_msg("the child hangs");
-  }
-  ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child ended with %#x", status);
-}
-
 static void in_child(void (*act)(void))
 {
   pid_t child = fork();
@@ -106,7 +73,7 @@ static void in_child(void (*act)(void))
     act();
     _exit(0);
   }
-  await_child(child);
+  child_await(child);
 }
 
 static void close_in_child(void)
@@ -482,7 +449,7 @@ START_TEST(test_fork__a_child_made_in_a_callback_is_like_others)
     pause_ms(1);
   }
 
-  await_child(forked);
+  child_await(forked);
 }
 END_TEST
 

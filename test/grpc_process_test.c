@@ -7,6 +7,7 @@
  * threads after a fork, and memory is theirs to keep.
  */
 #include "test/blocking.h"
+#include "test/child.h"
 #include "test/failing_mem.h"
 #include "test/fake_grpc_server.h"
 #include "test/fake_server.h"
@@ -20,7 +21,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -221,30 +221,6 @@ END_TEST
 
 /* ---- Forks ---------------------------------------------------------------------------------- */
 
-/* In a child: this must hold. */
-#define EXPECT(holds) expect((holds), #holds, __LINE__)
-
-static void expect(bool holds, const char *what, int line)
-{
-  if (!holds) {
-    dprintf(STDERR_FILENO, "child, line %d: %s\n", line, what);
-    _exit(1);
-  }
-}
-
-static void await_child(pid_t child)
-{
-  time_t until = time(NULL) + 60;
-  int status = 0;
-
-  ck_assert_int_gt(child, 0);
-  while (waitpid(child, &status, WNOHANG) == 0) {
-    ck_assert_msg(time(NULL) < until, "the child hangs");
-    pause_ms(5);
-  }
-  ck_assert_int_eq(status, 0);
-}
-
 START_TEST(test_grpc_process__forked_child_is_told_and_does_not_hang)
 {
   const struct kr_grpc_module *module = grpc_module();
@@ -268,7 +244,7 @@ START_TEST(test_grpc_process__forked_child_is_told_and_does_not_hang)
     EXPECT(strstr(reason, "forked") != NULL);
     _exit(0);
   }
-  await_child(child);
+  child_await(child);
   ck_assert_int_eq(ask(client, port), 14);
   module->close(client);
 }
@@ -296,7 +272,7 @@ START_TEST(test_grpc_process__child_of_a_process_that_is_done_with_it_may_use_it
     _exit(0);
   }
   if (!UNDER_SANITIZER) {
-    await_child(child);
+    child_await(child);
   }
 }
 END_TEST
