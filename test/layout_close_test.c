@@ -3,6 +3,7 @@
  * and says when it has come to where the close is to be. */
 #include "lib/connection.h"
 
+#include "test/fake_registry.h"
 #include "test/fake_server.h"
 #include "test/fake_server094.h"
 #include "test/run_suite.h"
@@ -11,7 +12,6 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { CALLS = 96, KINDS = 3, ROUNDS = 10 };
 
@@ -37,17 +37,10 @@ static struct keyroute_connection *conn;
 
 /* ---- The registry ---------------------------------------------------------------------------- */
 
-struct kr_root_read {
-  struct kr_task task;
-  kr_root_cb cb; /* NULL = cancelled */
-  void *arg;
-};
-
-static struct kr_loop *registry_loop;
 static unsigned reads; /* the loop's */
 static char newer_place[64];
 
-static void tell(struct kr_root_read *read, bool first)
+static void tell(const struct kr_root_read *read, bool first)
 {
   struct kr_root_value value = {.data = keyroute_string(fake094_root(servers))};
   struct kr_root root = {.values = &value, .count = 1, .place = "the test", .tiers = 3};
@@ -59,13 +52,15 @@ static void tell(struct kr_root_read *read, bool first)
   read->cb(read->arg, &root);
 }
 
-static void run_read(struct kr_task *task)
+static bool answer(const struct kr_root_read *read)
 {
-  struct kr_root_read *read = (struct kr_root_read *)task;
   bool first = reads++ == 0;
 
-  if (moment == ANSWERING) {
+  if (moment == HELD || moment == ANSWERING) {
     sem_post(&reached);
+  }
+  if (moment == HELD) {
+    return false;
   }
   if (read->cb != NULL) {
     tell(read, first);
@@ -73,56 +68,10 @@ static void run_read(struct kr_task *task)
   if (moment != ANSWERING && (moment != UPGRADED || !first)) {
     sem_post(&reached);
   }
-  free(read);
+  return true;
 }
 
-static struct kr_root_read *read_root(struct kr_registry *registry, int64_t timeout_ms,
-                                      kr_root_cb cb, void *arg)
-{
-  struct kr_root_read *read = malloc(sizeof(*read));
-
-  (void)registry;
-  (void)timeout_ms;
-  *read = (struct kr_root_read){.task.run = run_read, .cb = cb, .arg = arg};
-  if (moment == HELD) {
-    sem_post(&reached);
-  } else {
-    kr_loop_post(registry_loop, &read->task);
-  }
-  return read;
-}
-
-static void cancel(struct kr_registry *registry, struct kr_root_read *read)
-{
-  (void)registry;
-  read->cb = NULL;
-  if (moment == HELD) {
-    free(read);
-  }
-}
-
-static void shut_down(struct kr_registry *registry)
-{
-  (void)registry;
-}
-
-static void close_registry(struct kr_registry *registry, int64_t bound_ms)
-{
-  (void)registry;
-  (void)bound_ms;
-}
-
-static const struct kr_registry_ops registry_ops = {read_root, cancel, shut_down, close_registry,
-                                                    shut_down};
-static struct kr_registry test_registry = {&registry_ops};
-
-static int make_registry(struct kr_registry **out, struct keyroute_connection *made, void *arg)
-{
-  (void)arg;
-  registry_loop = made->loop;
-  *out = &test_registry;
-  return 0;
-}
+static struct fake_registry registry = {.answer = answer};
 
 /* ---- The cluster ----------------------------------------------------------------------------- */
 
@@ -171,7 +120,7 @@ static void open_auto(void)
   ck_assert_int_eq(keyroute_options_new(&options, NULL), 0);
   ck_assert_int_eq(keyroute_options_set_layout(options, "auto"), 0);
   ck_assert_int_eq(keyroute_options_set(options, "hbase.client.pause", "1", NULL), 0);
-  ck_assert_int_eq(kr_connection_open(&conn, options, NULL, make_registry, NULL), 0);
+  ck_assert_int_eq(kr_connection_open(&conn, options, NULL, fake_registry_make, &registry), 0);
   keyroute_options_free(options);
 }
 

@@ -6,6 +6,7 @@
 #include "lib/connection.h"
 
 #include "test/blocking.h"
+#include "test/fake_registry.h"
 #include "test/fake_server.h"
 #include "test/fake_server094.h"
 #include "test/run_suite.h"
@@ -14,7 +15,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { SERVERS = 5, CALLERS = 64 };
@@ -28,27 +28,20 @@ static struct keyroute_connection *conn;
 
 /* ---- The registry ---------------------------------------------------------------------------- */
 
-struct kr_root_read {
-  struct kr_task task;
-  kr_root_cb cb; /* NULL = cancelled */
-  void *arg;
-};
-
-static struct kr_loop *registry_loop;
 static atomic_uint registry_reads;
 /* What it says; NULL = the znode is not there. Changed while nobody reads. */
 static const char *root_text;
 static unsigned root_tiers;
 
-static void run_read(struct kr_task *task)
+static bool answer(const struct kr_root_read *read)
 {
-  struct kr_root_read *read = (struct kr_root_read *)task;
   struct kr_root_value value = {.replica = 0};
   struct kr_root root = {.values = &value,
                          .count = 1,
                          .place = "znode /hbase/root-region-server",
                          .tiers = root_tiers};
 
+  atomic_fetch_add(&registry_reads, 1);
   if (root_text == NULL) {
     kr_fail(&root.failure, KEYROUTE_E_BOOTSTRAP, "no such znode");
   } else {
@@ -58,50 +51,10 @@ static void run_read(struct kr_task *task)
   if (read->cb != NULL) {
     read->cb(read->arg, &root);
   }
-  free(read);
+  return true;
 }
 
-static struct kr_root_read *read_root(struct kr_registry *registry, int64_t timeout_ms,
-                                      kr_root_cb cb, void *arg)
-{
-  struct kr_root_read *read = malloc(sizeof(*read));
-
-  (void)registry;
-  (void)timeout_ms;
-  *read = (struct kr_root_read){.task.run = run_read, .cb = cb, .arg = arg};
-  atomic_fetch_add(&registry_reads, 1);
-  kr_loop_post(registry_loop, &read->task);
-  return read;
-}
-
-static void cancel(struct kr_registry *registry, struct kr_root_read *read)
-{
-  (void)registry;
-  read->cb = NULL;
-}
-
-static void shut_down(struct kr_registry *registry)
-{
-  (void)registry;
-}
-
-static void close_registry(struct kr_registry *registry, int64_t bound_ms)
-{
-  (void)registry;
-  (void)bound_ms;
-}
-
-static const struct kr_registry_ops registry_ops = {read_root, cancel, shut_down, close_registry,
-                                                    shut_down};
-static struct kr_registry test_registry = {&registry_ops};
-
-static int make_registry(struct kr_registry **out, struct keyroute_connection *made, void *arg)
-{
-  (void)arg;
-  registry_loop = made->loop;
-  *out = &test_registry;
-  return 0;
-}
+static struct fake_registry registry = {.answer = answer};
 
 /* ---- The cluster ----------------------------------------------------------------------------- */
 
@@ -157,7 +110,7 @@ static void open_as(const char *layout)
   struct keyroute_detail detail = KEYROUTE_DETAIL_INIT;
 
   ck_assert_int_eq(keyroute_options_set_layout(options, layout), 0);
-  int error = kr_connection_open(&conn, options, &detail, make_registry, NULL);
+  int error = kr_connection_open(&conn, options, &detail, fake_registry_make, &registry);
 
   ck_assert_msg(error == 0, "%s", detail.message);
 }
