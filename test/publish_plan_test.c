@@ -9,6 +9,7 @@
 #include "lib/bytes.h"
 #include "test/failing_mem.h"
 #include "test/run_suite.h"
+#include "test/want.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -27,14 +28,6 @@ static struct keyroute_bytes key_of(enum kr_level level, int number)
 {
   return level == KR_MAP ? kr_bytes(letters + number, 1) : kr_bytes(index_letters + 2 * number, 2);
 }
-
-/* ck_assert writes to a file each time, and readers ask often. */
-#define WANT(condition, ...)                                                                       \
-  do {                                                                                             \
-    if (!(condition)) {                                                                            \
-      ck_abort_msg(__VA_ARGS__);                                                                   \
-    }                                                                                              \
-  } while (0)
 
 /* One table on one node: index rows, or which of map's keys it holds. */
 struct table {

@@ -11,6 +11,7 @@
 #include "test/failing_mem.h"
 #include "test/fake_nodes.h"
 #include "test/run_suite.h"
+#include "test/want.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -22,14 +23,6 @@ static struct fake_nodes nodes;
 static struct kr_mem *mem, *own_mem; /* the publisher's; the readers' */
 static struct kr_failure failure;
 static struct kr_range_list after;
-
-/* ck_assert writes to a file each time, and readers ask often. */
-#define WANT(condition, ...)                                                                       \
-  do {                                                                                             \
-    if (!(condition)) {                                                                            \
-      ck_abort_msg(__VA_ARGS__);                                                                   \
-    }                                                                                              \
-  } while (0)
 
 /* ---- Readers --------------------------------------------------------------------------------- */
 
