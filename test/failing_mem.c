@@ -82,3 +82,22 @@ long mem_live(void)
 {
   return atomic_load(&live);
 }
+
+int mem_fail_each(struct kr_mem *mem, int (*make)(void **out))
+{
+  void *made = NULL;
+  long before = mem_live();
+  int error = KEYROUTE_E_NO_MEMORY;
+  int failures = -1;
+
+  for (long n = 1; error != 0; n++) {
+    mem_fail(n);
+    error = make(&made);
+    failures++;
+    ck_assert(error == 0 || error == KEYROUTE_E_NO_MEMORY);
+    ck_assert_int_eq(mem_live(), error != 0 ? before : before + 1);
+  }
+  mem_fail(0);
+  kr_free(mem, made);
+  return failures;
+}

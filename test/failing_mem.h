@@ -25,4 +25,8 @@ bool mem_has_failed(void);
 /* Allocations not yet freed. */
 long mem_live(void);
 
+/* Have each allocation of something fail in turn, until it is made. A failure must be NO_MEMORY and
+ * leave nothing behind; what is made is one allocation. Returns how many failed. */
+int mem_fail_each(struct kr_mem *mem, int (*make)(void **out));
+
 #endif
