@@ -149,6 +149,14 @@ void fake094_put(struct fake094 *fake, const struct made094 *made, int server)
   pthread_mutex_unlock(&fake->lock);
 }
 
+void fake094_put_between(struct fake094 *fake, const char *table, const char *start,
+                         const char *end, int64_t id, int server)
+{
+  struct made094 region = made094_region(table, start, end, id);
+
+  fake094_put(fake, &region, server);
+}
+
 void fake094_move_silently(struct fake094 *fake, const struct made094 *made, int server)
 {
   pthread_mutex_lock(&fake->lock);

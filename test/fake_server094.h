@@ -42,6 +42,9 @@ const char *fake094_root(struct fake094 *fake);
  * so. Of .META., start and end are rows of .META.. Server -1 = on none. */
 void fake094_put(struct fake094 *fake, const struct made094 *region, int server);
 
+void fake094_put_between(struct fake094 *fake, const char *table, const char *start,
+                         const char *end, int64_t id, int server);
+
 /* It is on another server now, but its row is as it was. */
 void fake094_move_silently(struct fake094 *fake, const struct made094 *region, int server);
 

@@ -75,14 +75,6 @@ static struct fake_registry registry = {.answer = answer};
 
 /* ---- The cluster ----------------------------------------------------------------------------- */
 
-static void put(const char *table, const char *start, const char *end, int server)
-{
-  struct made094 region = {
-      .table = table, .start = keyroute_string(start), .end = keyroute_string(end), .id = 5};
-
-  fake094_put(servers, &region, server);
-}
-
 static void start_newer(void)
 {
   newer = fake_server_start(0);
@@ -98,9 +90,9 @@ static void set_up(void)
 {
   servers = fake094_start(SERVERS);
   fake094_host_root(servers, ROOT);
-  put(".META.", "", "", META);
-  put("t", "", "m", USERS);
-  put("t", "m", "", USERS);
+  fake094_put_between(servers, ".META.", "", "", 5, META);
+  fake094_put_between(servers, "t", "", "m", 5, USERS);
+  fake094_put_between(servers, "t", "m", "", 5, USERS);
   start_newer();
   reads = 0;
   sem_init(&reached, 0, 0);

@@ -18,6 +18,14 @@ struct made094 {
   int64_t start_code;
 };
 
+/* One that is on no server. */
+static inline struct made094 made094_region(const char *table, const char *start, const char *end,
+                                            int64_t id)
+{
+  return (struct made094){
+      .table = table, .start = keyroute_string(start), .end = keyroute_string(end), .id = id};
+}
+
 /* Append its name: "t,a,5.HASH."; of old ones and of .META. "t,a,5". */
 void made094_name(struct kr_buf *out, const struct made094 *region);
 

@@ -25,21 +25,13 @@ static struct proxy *proxy;
 static struct fake094 *servers;
 static struct keyroute_connection *conn;
 
-static void put(const char *table, const char *start, const char *end, int server)
-{
-  struct made094 region = {
-      .table = table, .start = keyroute_string(start), .end = keyroute_string(end), .id = 5};
-
-  fake094_put(servers, &region, server);
-}
-
 static void set_up(void)
 {
   servers = fake094_start(SERVERS);
   fake094_host_root(servers, ROOT);
-  put(".META.", "", "", META);
-  put("t", "", "m", USERS);
-  put("t", "m", "", USERS);
+  fake094_put_between(servers, ".META.", "", "", 5, META);
+  fake094_put_between(servers, "t", "", "m", 5, USERS);
+  fake094_put_between(servers, "t", "m", "", 5, USERS);
   zookeeper = zookeeper_start();
   zookeeper_create(zookeeper, "/hbase", "");
   zookeeper_create(zookeeper, "/hbase/root-region-server", fake094_root(servers));

@@ -58,17 +58,9 @@ static struct fake_registry registry = {.answer = answer};
 
 /* ---- The cluster ----------------------------------------------------------------------------- */
 
-static struct made094 region(const char *table, const char *start, const char *end, int64_t id)
-{
-  return (struct made094){
-      .table = table, .start = keyroute_string(start), .end = keyroute_string(end), .id = id};
-}
-
 static void put(const char *table, const char *start, const char *end, int64_t id, int server)
 {
-  struct made094 made = region(table, start, end, id);
-
-  fake094_put(servers, &made, server);
+  fake094_put_between(servers, table, start, end, id, server);
 }
 
 static void set_up(void)
@@ -244,7 +236,7 @@ END_TEST
 
 START_TEST(test_three_tiers__region_that_begins_in_the_region_of_meta_before_is_found)
 {
-  struct made094 gone[] = {region("t", "g", "m", 5), region("t", "m", "p", 5)};
+  struct made094 gone[] = {made094_region("t", "g", "m", 5), made094_region("t", "m", "p", 5)};
 
   put("t", "c", "p", 6, USERS); /* merged; its row stands before t,g,5 */
   put("t", "", "c", 6, USERS);
@@ -259,7 +251,7 @@ END_TEST
 
 START_TEST(test_three_tiers__dead_row_at_a_border_is_passed_over)
 {
-  struct made094 parent = region("t", "g", "m", 5), other = region("t", "", "g", 5);
+  struct made094 parent = made094_region("t", "g", "m", 5), other = made094_region("t", "", "g", 5);
 
   fake094_delete(servers, &other);
   parent.offline = parent.split = true;
@@ -278,7 +270,7 @@ static void take_away(const char *starts)
 
   for (int i = 0; i < 4; i++) {
     if (strchr(starts, i > 0 ? bounds[i][0] : '-') != NULL) {
-      struct made094 gone = region("t", bounds[i], bounds[i + 1], 5);
+      struct made094 gone = made094_region("t", bounds[i], bounds[i + 1], 5);
 
       fake094_delete(servers, &gone);
     }
@@ -368,14 +360,14 @@ START_TEST(test_three_tiers__end_of_a_hole_is_not_looked_for_without_bound)
 
   take_away("gmp");
   for (int i = 0; i < 3; i++) {
-    struct made094 gone = region(".META.",
-                                 i == 0   ? ""
-                                 : i == 1 ? "t,g,5"
-                                          : "t,p,5",
-                                 i == 0   ? "t,g,5"
-                                 : i == 1 ? "t,p,5"
-                                          : "",
-                                 1);
+    struct made094 gone = made094_region(".META.",
+                                         i == 0   ? ""
+                                         : i == 1 ? "t,g,5"
+                                                  : "t,p,5",
+                                         i == 0   ? "t,g,5"
+                                         : i == 1 ? "t,p,5"
+                                                  : "",
+                                         1);
 
     fake094_delete(servers, &gone);
   }
@@ -597,8 +589,8 @@ END_TEST
 
 START_TEST(test_three_tiers__split_parent_is_passed_over_once_its_daughters_are_there)
 {
-  struct made094 parent = region("s", "", "", 5);
-  struct made094 low = region("s", "", "k", 6), high = region("s", "k", "", 6);
+  struct made094 parent = made094_region("s", "", "", 5);
+  struct made094 low = made094_region("s", "", "k", 6), high = made094_region("s", "k", "", 6);
 
   parent.offline = parent.split = true;
   fake094_put(servers, &parent, USERS);
@@ -614,8 +606,8 @@ END_TEST
 
 START_TEST(test_three_tiers__second_daughter_that_is_not_there_yet_is_no_hole)
 {
-  struct made094 parent = region("s", "", "", 5);
-  struct made094 low = region("s", "", "k", 6);
+  struct made094 parent = made094_region("s", "", "", 5);
+  struct made094 low = made094_region("s", "", "k", 6);
 
   parent.offline = parent.split = true;
   fake094_put(servers, &parent, USERS);
