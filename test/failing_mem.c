@@ -4,6 +4,8 @@
  */
 #include "test/failing_mem.h"
 
+#include "lib/buf.h"
+
 #include <check.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -99,5 +101,25 @@ int mem_fail_each(struct kr_mem *mem, int (*make)(void **out))
   }
   mem_fail(0);
   kr_free(mem, made);
+  return failures;
+}
+
+int mem_fail_each_write(struct kr_mem *mem, void (*write)(struct kr_buf *out))
+{
+  bool failed = true;
+  int failures = -1;
+
+  for (long n = 1; failed; n++) {
+    struct kr_buf out;
+
+    kr_buf_init(&out, mem);
+    mem_fail(n);
+    write(&out);
+    failed = mem_has_failed();
+    failures++;
+    ck_assert(out.failed == failed);
+    kr_buf_clear(&out);
+  }
+  mem_fail(0);
   return failures;
 }

@@ -6,6 +6,8 @@
 
 #include "lib/mem.h"
 
+struct kr_buf;
+
 extern const struct keyroute_allocator failing_allocator;
 
 struct kr_mem *failing_mem_new(void);
@@ -28,5 +30,8 @@ long mem_live(void);
 /* Have each allocation of something fail in turn, until it is made. A failure must be NO_MEMORY and
  * leave nothing behind; what is made is one allocation. Returns how many failed. */
 int mem_fail_each(struct kr_mem *mem, int (*make)(void **out));
+
+/* The same of bytes that are written: the buffer must tell. */
+int mem_fail_each_write(struct kr_mem *mem, void (*write)(struct kr_buf *out));
 
 #endif

@@ -274,6 +274,11 @@ END_TEST
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
+static void write_gets(struct kr_buf *out)
+{
+  kr_hbase_get_write(out, &gets);
+}
+
 START_TEST(test_hbase_get__each_failed_allocation_is_told)
 {
   const struct keyroute_column columns[] = {column("f", "p"), column("g", NULL)};
@@ -288,17 +293,7 @@ START_TEST(test_hbase_get__each_failed_allocation_is_told)
   result.cell = cells;
   struct kr_rpc_reply reply = made_get_reply(&body, &result, &block);
 
-  for (long n = 1; failed; n++) {
-    struct kr_buf out;
-
-    kr_buf_init(&out, mem);
-    mem_fail(n);
-    kr_hbase_get_write(&out, &gets);
-    failed = mem_has_failed();
-    ck_assert(out.failed == failed);
-    kr_buf_clear(&out);
-  }
-  failed = true;
+  ck_assert_int_gt(mem_fail_each_write(mem, write_gets), 0);
   for (long n = 1; failed; n++) {
     mem_fail(n);
     int error = kr_hbase_get_read(&got, mem, &reply, &gets, &failure);
