@@ -60,6 +60,16 @@ char *cli_copy(const char *text)
   return memcpy(cli_alloc(size), text, size);
 }
 
+char *cli_copy_bytes(struct keyroute_bytes bytes)
+{
+  char *copy = cli_alloc(bytes.len);
+
+  if (bytes.len > 0) {
+    memcpy(copy, bytes.data, bytes.len);
+  }
+  return copy;
+}
+
 bool cli_number(long long *out, const char *text, long long min, long long max)
 {
   char *end = NULL;

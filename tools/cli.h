@@ -1,6 +1,8 @@
 #ifndef CLI_H
 #define CLI_H
 
+#include "keyroute/keyroute.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -31,6 +33,7 @@ int cli_flush(void);
 void *cli_alloc(size_t size);
 void *cli_realloc(void *old, size_t size);
 char *cli_copy(const char *text);
+char *cli_copy_bytes(struct keyroute_bytes bytes);
 
 /* A whole decimal number between two bounds; false for anything else. */
 bool cli_number(long long *out, const char *text, long long min, long long max);

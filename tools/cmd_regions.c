@@ -41,11 +41,8 @@ static struct keyroute_bytes next_key(const struct listing *listing)
 
 static void set_key(struct listing *listing, struct keyroute_bytes key)
 {
-  char *copy = cli_alloc(key.len);
+  char *copy = cli_copy_bytes(key);
 
-  if (key.len > 0) {
-    memcpy(copy, key.data, key.len);
-  }
   free(listing->key);
   listing->key = copy;
   listing->key_len = key.len;

@@ -27,11 +27,8 @@ struct chain {
 
 static void set_end(struct chain *chain, struct keyroute_bytes end)
 {
-  char *copy = cli_alloc(end.len);
+  char *copy = cli_copy_bytes(end);
 
-  if (end.len > 0) {
-    memcpy(copy, end.data, end.len);
-  }
   free(chain->end);
   chain->end = copy;
   chain->end_len = end.len;
