@@ -15,13 +15,13 @@ cluster_tell create t d h l p t
 cluster_tell put t a v
 cluster_tell put t z v
 
-check() { # EXPECTED-STATUS ARGUMENTS...
+check() { # EXPECTED-STATUS[,ANOTHER] ARGUMENTS...
   local expected=$1 status=0
   shift
   "$build/libtool" --mode=execute valgrind --quiet --error-exitcode=99 --leak-check=full \
     --errors-for-leak-kinds=definite,indirect,possible --show-leak-kinds=definite,indirect,possible \
     --suppressions=test/valgrind.supp "$build/keyroute" "$@" || status=$?
-  [ "$status" -eq "$expected" ] || { echo "status $status instead of $expected: $*"; exit 1; }
+  [[ ,$expected, == *,$status,* ]] || { echo "status $status instead of $expected: $*"; exit 1; }
 }
 check 0 locate -z "$zookeeper" --deadline 60000 t a e i m q u --trace
 check 0 locate -z "$zookeeper" --deadline 60000 --jobs 8 -o json t a b c d e f g h i j k l m n o p q r s
@@ -53,6 +53,7 @@ check 0 group "${range[@]}" map a z
 check 0 regions "${range[@]}" map
 check 0 range show "${range[@]}"
 nodes_tell kill 2
-check 3 get -z "$zookeeper" -l range --deadline 8000 map z
+# The last thing that is met is a dead server (1) or one that cannot be reached (3).
+check 1,3 get -z "$zookeeper" -l range --deadline 8000 map z
 nodes_stop
 echo "clean"
