@@ -90,7 +90,7 @@ static void publish(struct change *change, const struct kr_path *path, size_t la
   if (lane + 1 < path->lanes) {
     kr_block_set_slot(path->steps[lane + 1].block, path->steps[lane + 1].at, block);
   } else {
-    atomic_store_explicit(&list->top, block, memory_order_release); /* see kr_block_set_slot */
+    kr_skiplist_set_top(list, block);
   }
   for (size_t i = 0; i < change->made_count; i++) {
     list->size += kr_block_size(change->made[i]);
@@ -286,7 +286,6 @@ void kr_rebuild_clear(struct kr_skiplist *list)
   struct kr_block *top = kr_skiplist_top(list);
 
   kr_skiplist_changing(list);
-  /* Release, as the slots: what was taken out before is not found behind it. */
-  atomic_store_explicit(&list->top, NULL, memory_order_release);
+  kr_skiplist_set_top(list, NULL);
   free_later(list, top);
 }

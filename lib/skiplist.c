@@ -357,7 +357,7 @@ void kr_skiplist_free(struct kr_skiplist *list)
 
 size_t kr_skiplist_count(const struct kr_skiplist *list)
 {
-  return atomic_load_explicit(&list->count, memory_order_relaxed); /* see skiplist_write.c */
+  return atomic_load_explicit(&list->count, memory_order_relaxed); /* see kr_skiplist_set_count */
 }
 
 size_t kr_skiplist_size(const struct kr_skiplist *list)

@@ -24,6 +24,11 @@ int kr_skiplist_put(struct kr_skiplist *list, void *value, void **replaced);
 /* Writer. Take a key out; returns its value, NULL if there was none. Cannot fail. */
 void *kr_skiplist_take(struct kr_skiplist *list, struct keyroute_bytes key);
 
+/* Writer of both. Move all values of a list into an empty one of the same key_of, block size and
+ * allocator. Cannot fail, and takes no longer for many than for one. No value is found in both. Who
+ * was reading `list` before may be answered as `into` is; who begins later finds nothing. */
+void kr_skiplist_detach(struct kr_skiplist *list, struct kr_skiplist *into);
+
 /* Readers, and the writer. NULL = none. */
 void *kr_skiplist_find(const struct kr_skiplist *list, struct keyroute_bytes key);
 void *kr_skiplist_floor(const struct kr_skiplist *list, struct keyroute_bytes key);  /* <= key */

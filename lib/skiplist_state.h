@@ -34,4 +34,16 @@ static inline void kr_skiplist_changing(struct kr_skiplist *list)
   atomic_store_explicit(&list->changes, changes + 1, memory_order_release);
 }
 
+/* Writer: the one store to top, as kr_block_set_slot is to a slot. */
+static inline void kr_skiplist_set_top(struct kr_skiplist *list, struct kr_block *top)
+{
+  atomic_store_explicit(&list->top, top, memory_order_release);
+}
+
+/* Writer. Relaxed: readers get a figure, nothing is derived from it. */
+static inline void kr_skiplist_set_count(struct kr_skiplist *list, size_t count)
+{
+  atomic_store_explicit(&list->count, count, memory_order_relaxed);
+}
+
 #endif

@@ -1,5 +1,5 @@
 /*
- * What the one writer of a skip list does with values: put in, replace, take out.
+ * What the one writer of a skip list does with a value: put in, replace, take out.
  *
  * To replace a value and to take one out is one store to its slot. All else changes blocks:
  * rebuild.c. The rules that readers rely on stand in skiplist.c.
@@ -8,12 +8,6 @@
 
 #include "lib/bytes.h"
 #include "lib/rebuild.h"
-
-/* Relaxed: readers get a figure, nothing is derived from it. */
-static void set_count(struct kr_skiplist *list, size_t count)
-{
-  atomic_store_explicit(&list->count, count, memory_order_relaxed);
-}
 
 /* The slot of a key in the block where it belongs; NULL = it is not there. */
 static _Atomic(void *) *find_slot(const struct kr_skiplist *list, const struct kr_path_step *step,
@@ -51,7 +45,7 @@ static int put_first(struct kr_skiplist *list, void *value)
   }
   list->size += kr_block_size(block);
   kr_skiplist_changing(list);
-  atomic_store_explicit(&list->top, block, memory_order_release); /* see kr_block_set_slot */
+  kr_skiplist_set_top(list, block);
   return 0;
 }
 
@@ -75,7 +69,7 @@ int kr_skiplist_put(struct kr_skiplist *list, void *value, void **replaced)
   }
   if (error == 0) {
     *replaced = NULL;
-    set_count(list, kr_skiplist_count(list) + 1);
+    kr_skiplist_set_count(list, kr_skiplist_count(list) + 1);
   }
   return error;
 }
@@ -95,7 +89,7 @@ void *kr_skiplist_take(struct kr_skiplist *list, struct keyroute_bytes key)
   }
   void *value = exchange(list, slot, NULL);
 
-  set_count(list, kr_skiplist_count(list) - 1);
+  kr_skiplist_set_count(list, kr_skiplist_count(list) - 1);
   if (kr_skiplist_count(list) == 0) {
     kr_rebuild_clear(list);
   } else if (kr_block_live(path.steps[0].block) <= list->block_max / 4) {

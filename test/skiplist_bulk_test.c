@@ -1,0 +1,171 @@
+/*
+ * What a skip list does with many values at once.
+ */
+#include "lib/skiplist.h"
+
+#include "lib/bytes.h"
+#include "lib/rcu.h"
+#include "test/failing_mem.h"
+#include "test/run_suite.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- Doubles --------------------------------------------------------------------------------- */
+
+enum { KEYS = 1000, KEY_MAX = 8 };
+
+struct value {
+  int number;
+  char key[KEY_MAX];
+};
+
+static struct value values[KEYS];
+
+static struct keyroute_bytes key_in(const void *value)
+{
+  return keyroute_string(((const struct value *)value)->key);
+}
+
+static void make_values(void)
+{
+  for (int i = 0; i < KEYS; i++) {
+    values[i].number = i;
+    snprintf(values[i].key, sizeof(values[i].key), "%04d", i);
+  }
+}
+
+static struct keyroute_bytes key_at(int number)
+{
+  return key_in(&values[number]);
+}
+
+static void put(struct kr_skiplist *list, int number)
+{
+  void *replaced;
+
+  ck_assert_int_eq(kr_skiplist_put(list, &values[number], &replaced), 0);
+  ck_assert_ptr_null(replaced);
+}
+
+static const size_t block_sizes[] = {4, 6, 32};
+
+static struct kr_skiplist *new_list(struct kr_mem *mem, size_t block_max)
+{
+  make_values();
+  return kr_skiplist_new_of(mem, key_in, block_max);
+}
+
+/* All values from one number to before another, each that is `step` further. */
+static void put_each(struct kr_skiplist *list, int from, int to, int step)
+{
+  for (int number = from; number < to; number += step) {
+    put(list, number);
+  }
+}
+
+static void take_each(struct kr_skiplist *list, int from, int to, int step)
+{
+  for (int number = from; number < to; number += step) {
+    ck_assert_ptr_eq(kr_skiplist_take(list, key_at(number)), &values[number]);
+  }
+}
+
+static void must_be_empty(const struct kr_skiplist *list)
+{
+  ck_assert_ptr_null(kr_skiplist_first(list));
+  ck_assert_ptr_null(kr_skiplist_last(list));
+  ck_assert_ptr_null(kr_skiplist_floor(list, key_at(KEYS / 2)));
+  ck_assert_uint_eq(kr_skiplist_count(list), 0);
+  ck_assert_uint_eq(kr_skiplist_size(list), kr_skiplist_empty_size());
+}
+
+static void must_hold(const struct kr_skiplist *list, int from, int to)
+{
+  for (int number = from; number < to; number++) {
+    ck_assert_ptr_eq(kr_skiplist_find(list, key_at(number)), &values[number]);
+  }
+  ck_assert_uint_eq(kr_skiplist_count(list), (size_t)(to - from));
+}
+
+/* ---- Detaching ------------------------------------------------------------------------------- */
+
+START_TEST(test_skiplist_bulk__detach_moves_all_without_memory)
+{
+  struct kr_mem *mem = failing_mem_new();
+  struct kr_skiplist *list = new_list(mem, block_sizes[_i]);
+  struct kr_skiplist *into = new_list(mem, block_sizes[_i]);
+  put_each(list, 0, KEYS, 1);
+  size_t size = kr_skiplist_size(list);
+
+  mem_fail_from(1);
+  kr_skiplist_detach(list, into);
+  ck_assert(!mem_has_failed());
+  mem_fail(0);
+
+  must_be_empty(list);
+  must_hold(into, 0, KEYS);
+  ck_assert_uint_eq(kr_skiplist_size(into), size);
+  kr_skiplist_free(list);
+  kr_skiplist_free(into);
+  kr_rcu_barrier();
+  failing_mem_done(mem);
+}
+END_TEST
+
+START_TEST(test_skiplist_bulk__both_lists_can_be_changed_once_detached)
+{
+  struct kr_mem *mem = failing_mem_new();
+  struct kr_skiplist *list = new_list(mem, block_sizes[_i]);
+  struct kr_skiplist *into = new_list(mem, block_sizes[_i]);
+  put_each(list, 0, KEYS, 2);
+
+  kr_skiplist_detach(list, into);
+  put_each(list, 1, KEYS, 2);
+  put_each(into, 1, KEYS, 2);
+  must_hold(into, 0, KEYS);
+  take_each(into, 0, KEYS, 1);
+  put_each(list, 0, KEYS, 2);
+
+  must_be_empty(into);
+  must_hold(list, 0, KEYS);
+  kr_skiplist_free(list);
+  kr_skiplist_free(into);
+  kr_rcu_barrier();
+  failing_mem_done(mem);
+}
+END_TEST
+
+START_TEST(test_skiplist_bulk__an_empty_list_can_be_detached)
+{
+  struct kr_mem *mem = failing_mem_new();
+  struct kr_skiplist *list = new_list(mem, block_sizes[_i]);
+  struct kr_skiplist *into = new_list(mem, block_sizes[_i]);
+
+  kr_skiplist_detach(list, into);
+
+  must_be_empty(list);
+  must_be_empty(into);
+  kr_skiplist_free(list);
+  kr_skiplist_free(into);
+  failing_mem_done(mem);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+  Suite *made = suite_create("skiplist_bulk");
+  TCase *detaching = tcase_create("detaching");
+
+  tcase_add_loop_test(detaching, test_skiplist_bulk__detach_moves_all_without_memory, 0, 3);
+  tcase_add_loop_test(detaching, test_skiplist_bulk__both_lists_can_be_changed_once_detached, 0, 3);
+  tcase_add_loop_test(detaching, test_skiplist_bulk__an_empty_list_can_be_detached, 0, 3);
+  suite_add_tcase(made, detaching);
+  return made;
+}
+
+int main(void)
+{
+  return run_suite(suite());
+}
