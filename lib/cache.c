@@ -532,7 +532,7 @@ int kr_cache_store(struct kr_cache *cache, struct keyroute_table *table,
       kr_skiplist_find(table->regions, keyroute_location_start_key(fresh));
   uint64_t newest = sent;
 
-  if (known != NULL && !kr_location_retired(known) && kr_precedence_same_region(known, fresh)) {
+  if (known != NULL && !kr_location_retired(known) && kr_location_same_name(known, fresh)) {
     kr_precedence_merge(fresh, known, sent);
     newest = known->sent > sent ? known->sent : sent;
     if (kr_precedence_equal(fresh, known)) {

@@ -65,8 +65,7 @@ static void fail_overlap(struct kr_failure *failure, const struct kr_question *q
   char row[KEY_TEXT], first[KEY_TEXT + 64], second[KEY_TEXT + 64];
 
   kr_fail(failure, KEYROUTE_E_OVERLAP, "regions %s and %s both cover row %s and have one id",
-          kr_bytes_print(first, sizeof(first), kr_location_name(a)),
-          kr_bytes_print(second, sizeof(second), kr_location_name(b)),
+          kr_location_print(first, sizeof(first), a), kr_location_print(second, sizeof(second), b),
           kr_bytes_print(row, sizeof(row), question->row));
 }
 
@@ -76,7 +75,7 @@ static void fail_offline(struct kr_failure *failure, const struct kr_question *q
   char row[KEY_TEXT], name[KEY_TEXT + 64];
 
   kr_fail(failure, KEYROUTE_E_OFFLINE, "region %s, which covers row %s, is %s",
-          kr_bytes_print(name, sizeof(name), kr_location_name(found->location)),
+          kr_location_print(name, sizeof(name), found->location),
           kr_bytes_print(row, sizeof(row), question->row),
           found->split ? "split, and its daughters are not in the catalog" : "offline");
 }
@@ -272,7 +271,7 @@ bool kr_check_replica(struct kr_failure *failure, const struct keyroute_location
   if (can_be_asked(server, now_us)) {
     return true;
   }
-  kr_bytes_print(name, sizeof(name), kr_location_name(location));
+  kr_location_print(name, sizeof(name), location);
   if (server != NULL) {
     kr_server_print(address, sizeof(address), server->host, server->port);
     kr_fail(

@@ -76,7 +76,7 @@ static void give_way(struct kr_flight *flight)
   if (newer == NULL) {
     kr_fail(&flight->failure, KEYROUTE_E_OVERLAP,
             "region %s was read while a newer one that overlaps it was found",
-            kr_bytes_print(name, sizeof(name), kr_location_name(found)));
+            kr_location_print(name, sizeof(name), found));
   }
   keyroute_location_release(found);
 }

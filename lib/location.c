@@ -22,6 +22,7 @@
 #include "lib/bytes.h"
 #include "lib/region.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -75,6 +76,11 @@ static uint8_t *text_of(const struct keyroute_location *location)
 static const uint8_t *name_of(const struct keyroute_location *location)
 {
   return text_of(location) + location->end_len;
+}
+
+static struct keyroute_bytes name_view(const struct keyroute_location *location)
+{
+  return kr_bytes(name_of(location), location->name_len);
 }
 
 static size_t size_of(int replica_count, size_t text_len)
@@ -164,7 +170,7 @@ static struct keyroute_bytes primary_encoded(const struct keyroute_location *loc
 struct keyroute_location *kr_location_copy(const struct keyroute_location *location)
 {
   struct kr_location_parts parts = {
-      .name = kr_location_name(location),
+      .name = name_view(location),
       .table_len = location->table_len,
       .start_len = location->start_len,
       .encoded = primary_encoded(location),
@@ -264,11 +270,6 @@ bool kr_location_retired(const struct keyroute_location *location)
          (primary != NULL && kr_server_dropped(primary));
 }
 
-struct keyroute_bytes kr_location_name(const struct keyroute_location *location)
-{
-  return kr_bytes(name_of(location), location->name_len);
-}
-
 struct keyroute_bytes keyroute_location_table(const struct keyroute_location *location)
 {
   return kr_bytes(name_of(location), location->table_len);
@@ -332,7 +333,7 @@ size_t keyroute_location_region_name(const struct keyroute_location *location, i
   size_t head_len = (size_t)location->table_len + location->start_len + 2;
 
   if (has_primary_name(location, replica)) {
-    return copy_out(out, size, kr_location_name(location));
+    return copy_out(out, size, name_view(location));
   }
   int tail_len =
       snprintf(tail, sizeof(tail), "%lld_%04X", (long long)location->region_id, (unsigned)replica);
@@ -352,9 +353,6 @@ size_t keyroute_location_region_name(const struct keyroute_location *location, i
 struct keyroute_bytes kr_location_replica_name(const struct keyroute_location *location,
                                                int replica, struct kr_buf *room)
 {
-  if (has_primary_name(location, replica)) {
-    return kr_location_name(location);
-  }
   size_t at = room->len;
   size_t len = keyroute_location_region_name(location, replica, NULL, 0);
   uint8_t *to = kr_buf_extend(room, len);
@@ -364,6 +362,22 @@ struct keyroute_bytes kr_location_replica_name(const struct keyroute_location *l
   }
   keyroute_location_region_name(location, replica, to, len);
   return kr_bytes(room->data + at, len);
+}
+
+char *kr_location_print(char *out, size_t size, const struct keyroute_location *location)
+{
+  char name[KR_LOCATION_PRINT_MAX];
+
+  assert(size <= sizeof(name));
+  /* No byte takes less than its own room: a name that is cut here does not fit out either. */
+  size_t len = keyroute_location_region_name(location, 0, name, size);
+
+  return kr_bytes_print(out, size, kr_bytes(name, len < size ? len : size));
+}
+
+bool kr_location_same_name(const struct keyroute_location *a, const struct keyroute_location *b)
+{
+  return kr_bytes_equal(name_view(a), name_view(b));
 }
 
 struct kr_server *kr_location_server(const struct keyroute_location *location, int replica)

@@ -105,12 +105,18 @@ struct keyroute_location *kr_location_new(struct kr_mem *mem,
  * NULL = out of memory. */
 struct keyroute_location *kr_location_copy(const struct keyroute_location *location);
 
-struct keyroute_bytes kr_location_name(const struct keyroute_location *location);
-
-/* The region name of a replica: a view into the location for the primary, else written to room.
- * Empty where room failed. */
+/* Write the region name of a replica (0 = the primary) behind what room holds, and give it. Empty
+ * where room failed. */
 struct keyroute_bytes kr_location_replica_name(const struct keyroute_location *location,
                                                int replica, struct kr_buf *room);
+
+/* The primary's region name for messages, as kr_bytes_print does it. size is at most
+ * KR_LOCATION_PRINT_MAX. */
+#define KR_LOCATION_PRINT_MAX 512
+char *kr_location_print(char *out, size_t size, const struct keyroute_location *location);
+
+/* Have two regions one name? */
+bool kr_location_same_name(const struct keyroute_location *a, const struct keyroute_location *b);
 
 /* The server of a replica; NULL if it is on none. */
 struct kr_server *kr_location_server(const struct keyroute_location *location, int replica);

@@ -29,16 +29,22 @@ void kr_parent_scan_send(struct kr_flight *flight, const char *name, struct kr_s
 {
   const struct kr_means *means = flight->means;
   struct kr_server *server = kr_location_server(flight->at, 0);
+  struct kr_buf region;
 
+  kr_buf_init(&region, means->mem);
   kr_flight_begin_step(flight, name);
-  scan->region = kr_location_name(flight->at);
+  scan->region = kr_location_replica_name(flight->at, 0, &region);
   if (scan->family == NULL) {
     scan->family = means->catalog->family;
   }
   kr_stats_add(means->stats, KR_COUNT_SCANS, 1);
   flight->host->sent(flight);
-  flight->request = means->transport->ops->scan(means->transport, server->host, server->port, scan,
-                                                kr_flight_remaining_ms(flight), cb, flight);
+  flight->request = NULL;
+  if (!region.failed) {
+    flight->request = means->transport->ops->scan(means->transport, server->host, server->port,
+                                                  scan, kr_flight_remaining_ms(flight), cb, flight);
+  }
+  kr_buf_clear(&region);
   if (flight->request == NULL) {
     kr_flight_end_no_memory(flight);
   }

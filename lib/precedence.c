@@ -16,15 +16,10 @@
 
 #include "lib/bytes.h"
 
-bool kr_precedence_same_region(const struct keyroute_location *a, const struct keyroute_location *b)
-{
-  return kr_bytes_equal(kr_location_name(a), kr_location_name(b));
-}
-
 bool kr_precedence_outranks(const struct keyroute_location *known,
                             const struct keyroute_location *fresh, uint64_t sent)
 {
-  return !kr_location_retired(known) && !kr_precedence_same_region(known, fresh) &&
+  return !kr_location_retired(known) && !kr_location_same_name(known, fresh) &&
          sent <= known->stored && known->region_id > fresh->region_id;
 }
 
@@ -55,7 +50,7 @@ void kr_precedence_merge(struct keyroute_location *fresh, const struct keyroute_
 bool kr_precedence_equal(const struct keyroute_location *fresh,
                          const struct keyroute_location *known)
 {
-  if (!kr_precedence_same_region(fresh, known) || fresh->replica_count != known->replica_count ||
+  if (!kr_location_same_name(fresh, known) || fresh->replica_count != known->replica_count ||
       fresh->state != known->state ||
       !kr_bytes_equal(keyroute_location_end_key(fresh), keyroute_location_end_key(known))) {
     return false;

@@ -6,9 +6,6 @@
 /* Which of two things that the catalog said is believed: what is known, or `fresh`, which a read
  * brought that was sent at the cache's logical time `sent`. Loop thread. */
 
-bool kr_precedence_same_region(const struct keyroute_location *a,
-                               const struct keyroute_location *b);
-
 /* Does a region that is known, and overlaps, keep fresh out of the cache? */
 bool kr_precedence_outranks(const struct keyroute_location *known,
                             const struct keyroute_location *fresh, uint64_t sent);

@@ -91,19 +91,14 @@ static void answer_key(struct kr_buf *key, const struct keyroute_location *locat
   server_key(key, location->replicas[replica].server);
   put_u64(key, (uint64_t)location->replicas[replica].seqnum);
   kr_buf_u32(key, (uint32_t)replica);
-  kr_buf_bytes(key, kr_location_name(location));
-}
-
-static bool same_region(const struct keyroute_location *a, const struct keyroute_location *b)
-{
-  return kr_bytes_equal(kr_location_name(a), kr_location_name(b));
+  kr_location_replica_name(location, 0, key);
 }
 
 /* Does the cache's entry say of that replica what the reported location said? */
 static bool same_answer(const struct keyroute_location *entry,
                         const struct keyroute_location *reported, int replica)
 {
-  return same_region(entry, reported) &&
+  return kr_location_same_name(entry, reported) &&
          kr_server_same(kr_location_server(entry, replica),
                         kr_location_server(reported, replica)) &&
          keyroute_location_seqnum(entry, replica) == keyroute_location_seqnum(reported, replica);
@@ -251,7 +246,7 @@ static bool is_news(struct kr_reports *reports, const struct matter *matter)
   if (matter->entry == NULL) {
     return known_server(reports, asked->host, asked->port, asked->start_code) == asked;
   }
-  return same_region(matter->entry, report->location) &&
+  return kr_location_same_name(matter->entry, report->location) &&
          report->replica < matter->entry->replica_count &&
          (kr_server_same(kr_location_server(matter->entry, report->replica), asked) ||
           keyroute_location_seqnum(matter->entry, report->replica) < report->seqnum);

@@ -120,9 +120,13 @@ static struct kr_request *send(struct kr_hop *hop, const char *host, int port, i
 {
   struct kr_survey *survey = hop->owner;
   struct keyroute_connection *conn = conn_of(survey);
+  struct kr_request *request = NULL;
   bool reversed = survey->phase == KR_SURVEY_ANCHOR;
+  struct kr_buf region;
+
+  kr_buf_init(&region, conn->mem);
   struct kr_scan scan = {
-      .region = kr_location_name(hop->location),
+      .region = kr_location_replica_name(hop->location, 0, &region),
       .start_row = kr_buf_view(&survey->from),
       .stop_row = kr_buf_view(&survey->to),
       .include_start = !reversed || survey->resumes, /* an anchor begins below the span */
@@ -135,8 +139,12 @@ static struct kr_request *send(struct kr_hop *hop, const char *host, int port, i
 
   survey->epoch = kr_cache_epoch(conn->cache);
   survey->sent = kr_cache_tick(conn->cache);
-  return conn->transport->ops->scan(conn->transport, host, port, &scan, timeout_ms, received,
-                                    survey);
+  if (!region.failed) {
+    request = conn->transport->ops->scan(conn->transport, host, port, &scan, timeout_ms, received,
+                                         survey);
+  }
+  kr_buf_clear(&region);
+  return request;
 }
 
 static const struct kr_hop_ops hop_ops = {.send = send, .done = hop_done, .scans = true};

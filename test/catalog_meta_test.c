@@ -8,6 +8,7 @@
 #include "test/failing_mem.h"
 #include "test/fake_catalog.h"
 #include "test/made_location.h"
+#include "test/named.h"
 #include "test/run_suite.h"
 
 #include <stdlib.h>
@@ -238,7 +239,7 @@ START_TEST(test_catalog_meta__good_row_is_believed_whole)
 
   ck_assert_ptr_nonnull(row.location);
   ck_assert(!row.offline && !row.split);
-  ck_assert(kr_bytes_equal(kr_location_name(row.location), keyroute_string(GOOD_KEY)));
+  ck_assert(is_named(row.location, keyroute_string(GOOD_KEY)));
   ck_assert(kr_bytes_equal(keyroute_location_end_key(row.location), keyroute_string("c")));
   ck_assert_int_eq(keyroute_location_region_id(row.location), 5);
   ck_assert_str_eq(keyroute_location_host(row.location, 0), "h.example");
@@ -649,7 +650,7 @@ START_TEST(test_catalog_meta__root_is_where_its_znode_says)
 
     ck_assert_ptr_nonnull(location);
     ck_assert_int_eq(failure.code, 0);
-    ck_assert(kr_bytes_equal(kr_location_name(location), keyroute_string("hbase:meta,,1")));
+    ck_assert(is_named(location, keyroute_string("hbase:meta,,1")));
     keyroute_location_encoded_name(location, 0, encoded, 10);
     ck_assert_str_eq(encoded, "1588230740");
     ck_assert_str_eq(keyroute_location_host(location, 0), "m");

@@ -13,12 +13,13 @@
 
 #include <stdlib.h>
 
-enum { ROWS_MAX = 16 };
+enum { ROWS_MAX = 16, KEY_ROOM = 128 };
 
 struct fixture {
   struct kr_mem *mem;
   struct kr_servers *servers;
   struct kr_catalog_row rows[ROWS_MAX];
+  char keys[ROWS_MAX][KEY_ROOM];
   size_t count;
   struct kr_listing listing;
 };
@@ -50,11 +51,12 @@ static struct kr_catalog_row *add_on(struct fixture *fixture, const char *start,
                                      int64_t id, const char *host)
 {
   struct made made = {"t", start, end, id, host, 16020, 5, 2};
-  struct kr_catalog_row *row = &fixture->rows[fixture->count++];
+  size_t at = fixture->count++;
+  struct kr_catalog_row *row = &fixture->rows[at];
 
   *row = (struct kr_catalog_row){.location = make_location(fixture->mem, fixture->servers, &made)};
   ck_assert_ptr_nonnull(row->location);
-  row->key = kr_location_name(row->location);
+  row->key = kr_bytes(fixture->keys[at], made_name(fixture->keys[at], KEY_ROOM, &made));
   row->start_key = keyroute_location_start_key(row->location);
   return row;
 }
@@ -75,7 +77,8 @@ static void add_split(struct fixture *fixture, const char *start, const char *en
 /* start NULL = its key does not tell. */
 static void add_corrupt(struct fixture *fixture, const char *start)
 {
-  struct kr_catalog_row *row = &fixture->rows[fixture->count++];
+  size_t at = fixture->count++;
+  struct kr_catalog_row *row = &fixture->rows[at];
 
   *row =
       (struct kr_catalog_row){.key = keyroute_string("t,?"), .start_key = keyroute_string(start)};

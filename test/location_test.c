@@ -7,6 +7,7 @@
 
 #include "test/failing_mem.h"
 #include "test/made_location.h"
+#include "test/named.h"
 #include "test/run_suite.h"
 
 #include <stdlib.h>
@@ -136,6 +137,44 @@ START_TEST(test_location__names_are_cut_to_the_room_there_is)
     ck_assert_int_eq(memcmp(name, whole, size), 0);
     ck_assert_int_eq(name[size], 'u');
   }
+  keyroute_location_release(location);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_location__name_is_printed_as_bytes_are)
+{
+  struct fixture fixture = fixture_new();
+  struct keyroute_location *location = span(&fixture, "a\x01", "");
+  char whole[128], want[128], printed[128];
+  size_t len = keyroute_location_region_name(location, 0, whole, sizeof(whole));
+
+  for (size_t size = 8; size < sizeof(want); size++) {
+    kr_bytes_print(want, size, kr_bytes(whole, len));
+    ck_assert_str_eq(kr_location_print(printed, size, location), want);
+  }
+  keyroute_location_release(location);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_location__name_is_written_behind_what_room_holds)
+{
+  struct fixture fixture = fixture_new();
+  struct keyroute_location *location = span(&fixture, "a", "");
+  struct kr_buf room;
+
+  kr_buf_init(&room, fixture.mem);
+  kr_buf_text(&room, "x");
+  struct keyroute_bytes name = kr_location_replica_name(location, 0, &room);
+
+  ck_assert(is_named(location, name));
+  ck_assert_uint_eq(kr_buf_view(&room).len, name.len + 1);
+  kr_buf_clear(&room);
+  mem_fail(1);
+  ck_assert_uint_eq(kr_location_replica_name(location, 0, &room).len, 0);
+  mem_fail(0);
+  ck_assert(room.failed);
   keyroute_location_release(location);
   fixture_free(&fixture);
 }
@@ -305,7 +344,7 @@ START_TEST(test_location__copy_says_the_same_and_is_fresh)
   ck_assert(!kr_location_retired(copy));
   ck_assert(!kr_location_reported(copy));
   ck_assert_int_eq(copy->hops, 3);
-  ck_assert(kr_bytes_equal(kr_location_name(copy), kr_location_name(location)));
+  ck_assert(kr_location_same_name(copy, location));
   ck_assert(is_text(keyroute_location_start_key(copy), "b"));
   ck_assert(is_text(keyroute_location_end_key(copy), "d"));
   ck_assert_ptr_eq(kr_location_server(copy, 0), kr_location_server(location, 0));
@@ -403,6 +442,8 @@ static Suite *suite(void)
   tcase_add_test(tests, test_location__region_names_are_those_hbase_writes);
   tcase_add_test(tests, test_location__encoded_names_are_md5);
   tcase_add_test(tests, test_location__names_are_cut_to_the_room_there_is);
+  tcase_add_test(tests, test_location__name_is_printed_as_bytes_are);
+  tcase_add_test(tests, test_location__name_is_written_behind_what_room_holds);
   tcase_add_test(tests, test_location__encoded_name_may_stand_outside_the_name);
   tcase_add_test(tests, test_location__start_key_may_hold_any_byte);
   tcase_add_loop_test(tests, test_location__covers_rows_at_and_before, 0,

@@ -957,8 +957,11 @@ START_TEST(test_report__location_of_another_connection_is_harmless)
 
   put_on(&fixture, "", "", "a", 1, 5);
   struct keyroute_location *own = locate(&fixture, "r");
+  struct kr_buf room;
+
+  kr_buf_init(&room, fixture.world->mem);
   struct kr_location_parts parts = {
-      .name = kr_location_name(own),
+      .name = kr_location_replica_name(own, 0, &room),
       .table_len = 1,
       .region_id = 1,
       .replicas = &replica,
@@ -966,6 +969,7 @@ START_TEST(test_report__location_of_another_connection_is_harmless)
   };
   struct keyroute_location *foreign = kr_location_new(fixture.world->mem, &parts);
 
+  kr_buf_clear(&room);
   report(&fixture, foreign, KEYROUTE_FAULT_SERVER_DEAD);
   ck_assert(!kr_location_retired(own));
   ck_assert(!kr_server_dropped(replica.server));

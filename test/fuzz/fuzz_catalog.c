@@ -6,6 +6,7 @@
 #include "lib/bytes.h"
 #include "lib/region.h"
 #include "test/fuzz/fuzz.h"
+#include "test/named.h"
 
 enum { CELLS_MAX = 64 };
 
@@ -41,7 +42,7 @@ static void check_region(const struct kr_catalog_row *row, struct keyroute_bytes
   struct kr_region_name name;
 
   fuzz_check_location(location);
-  FUZZ_CHECK(kr_bytes_equal(kr_location_name(location), row->key));
+  FUZZ_CHECK(is_named(location, row->key));
   FUZZ_CHECK(kr_bytes_equal(keyroute_location_table(location), table));
   FUZZ_CHECK(kr_region_name_parse(&name, row->key) == 0);
   FUZZ_CHECK(kr_bytes_equal(name.start_key, keyroute_location_start_key(location)));

@@ -3,6 +3,7 @@
 
 #include "lib/bytes.h"
 #include "test/fuzz/fuzz.h"
+#include "test/named.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -76,7 +77,7 @@ static void check_kept(struct kr_mem *mem, const struct kr_region_name *name,
     return;
   }
   fuzz_check_location(location);
-  FUZZ_CHECK(kr_bytes_equal(kr_location_name(location), bytes));
+  FUZZ_CHECK(is_named(location, bytes));
   FUZZ_CHECK(keyroute_location_region_name(location, 0, NULL, 0) == bytes.len);
   FUZZ_CHECK(kr_bytes_equal(keyroute_location_start_key(location), name->start_key));
   keyroute_location_release(location);
