@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 
+import floors
 import growth
 import hits
 import paths
@@ -134,12 +135,14 @@ def main(arguments):
         run(place, options, results)
     finally:
         results['minutes'] = (time.time() - began) / 60
+        results['floors'] = floors.judge(results)
         path = os.path.join(options.out, 'bench.json')
         with open(path, 'w', encoding='utf-8') as file:
             json.dump(results, file, indent=1)
     plot = os.path.join(options.out, 'hits.svg')
     if 'grow' in results:
         subprocess.run([sys.executable, os.path.join(SOURCE, 'plot.py'), path, plot], check=True)
+    say(report.floor_lines(results['floors']))
     if options.publish:
         publish.write(results, plot, TOP)
     say([f"{path}: every figure, after {results['minutes']:.1f} minutes"])

@@ -18,6 +18,8 @@ THEIRS = {'async': "HBase's AsyncRegionLocationCache", 'meta': "HBase's MetaCach
           'csl': 'ConcurrentSkipListMap', 'asynchbase': "asynchbase's getRegion",
           'map': 'std::map, shared_mutex', 'btree': 'absl::btree_map, shared_mutex'}
 LABELS = {**OURS, **THEIRS}
+# The reference once more, in the rounds of races that are harder on it: what would it be if not?
+BESIDE = {'still': 'keyroute_peek, without updates', 'alone': 'keyroute_peek, one thread'}
 CLASSES = {'async': 'org.apache.hadoop.hbase.client.AsyncCachePeer',
            'meta': 'org.apache.hadoop.hbase.client.MetaCachePeer',
            'csl': 'keyroute.bench.SkipListPeer', 'asynchbase': 'org.hbase.async.AsynchbasePeer'}
@@ -98,6 +100,10 @@ class Race:
         first = self._look_up(REFERENCE, rows, threads, updates, ms)
         found = {name: self._look_up(name, rows, threads, updates, ms)
                  for name in others[turn:] + others[:turn]}
+        if updates:
+            found['still'] = self._look_up(REFERENCE, rows, threads, 0, ms)
+        if threads > 1:
+            found['alone'] = self._look_up(REFERENCE, rows, 1, updates, ms)
         last = self._look_up(REFERENCE, rows, threads, updates, ms)
         found[REFERENCE] = (first + last) / 2
         return {'ns': found, 'first': first, 'last': last,
@@ -119,11 +125,19 @@ class Race:
             peer.close()
 
 
+def race_name(result):
+    threads = '1 thread' if result['threads'] == 1 else f"{result['threads']} threads"
+    updates = f", an update every {result['updates']} lookups" if result['updates'] else ''
+    pages = ', pages of 2 MiB' if result['pages'] == '2M' else ''
+    return (f"{result['regions']} regions, {result['family']} keys, {result['rows']}, "
+            f'{threads}{updates}{pages}')
+
+
 def medians(rounds):
     """For each contender [ns, ratio, least, most]: medians over the rounds that count."""
     good = [each['ns'] for each in rounds if not each['void']]
     found = {}
-    for name in LABELS:
+    for name in [*LABELS, *BESIDE]:
         if not good or name not in good[0]:
             continue
         ratios = [ns[name] / ns[REFERENCE] for ns in good]

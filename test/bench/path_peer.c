@@ -8,8 +8,9 @@
  *                                            a warm connection, one after another
  *   floor HOST PORT TABLE N                  the last request of such lookups, sent to meta's
  *                                            server over a bare socket (floor.c)
- *   storm TABLE THREADS REGIONS              so many threads of a new connection look up a row of
+ *   storm TABLE THREADS REGIONS drawn        so many threads of a new connection look up a row of
  *                                            each region, each in an order of its own
+ *   storm TABLE THREADS REGIONS down         the same, all from the last region down
  *   list TABLE                               all regions, which warms the cache up, over a warm
  *                                            connection
  *
@@ -124,6 +125,7 @@ struct storm {
   struct keyroute_connection *conn;
   const char *table;
   unsigned regions;
+  bool down;
   pthread_barrier_t begin; /* all threads, and whoever looks at the clock */
 };
 
@@ -138,19 +140,30 @@ static struct keyroute_bytes start_of(uint8_t out[3], unsigned region, unsigned 
   return (struct keyroute_bytes){out, region == 0 ? 0 : 3};
 }
 
+/* The regions, from the last one down or shuffled. */
+static unsigned *make_order(unsigned regions, bool down)
+{
+  unsigned *order = malloc(regions * sizeof(*order));
+
+  require(order != NULL, "out of memory");
+  for (unsigned i = 0; i < regions; i++) {
+    order[i] = regions - 1 - i;
+  }
+  for (unsigned i = regions; !down && i > 1; i--) {
+    unsigned other = (unsigned)random() % i, moved = order[other];
+
+    order[other] = order[i - 1];
+    order[i - 1] = moved;
+  }
+  return order;
+}
+
 static void *run_cold(void *arg)
 {
   struct storm *storm = arg;
-  unsigned *order = malloc(storm->regions * sizeof(*order));
+  unsigned *order = make_order(storm->regions, storm->down);
   uint8_t key[3];
 
-  require(order != NULL, "out of memory");
-  for (unsigned i = 0; i < storm->regions; i++) {
-    unsigned other = (unsigned)random() % (i + 1);
-
-    order[i] = order[other];
-    order[other] = i;
-  }
   pthread_barrier_wait(&storm->begin);
   for (unsigned i = 0; i < storm->regions; i++) {
     locate(storm->conn, storm->table, start_of(key, order[i], storm->regions), 0);
@@ -159,9 +172,10 @@ static void *run_cold(void *arg)
   return NULL;
 }
 
-static void time_storm(const char *table, int threads, unsigned regions)
+static void time_storm(const char *table, int threads, unsigned regions, bool down)
 {
-  struct storm storm = {.conn = open_connection(), .table = table, .regions = regions};
+  struct storm storm = {
+      .conn = open_connection(), .table = table, .regions = regions, .down = down};
   struct keyroute_stats stats = {.size = sizeof(stats)};
   pthread_t ids[THREADS_MAX];
 
@@ -209,7 +223,7 @@ static void time_list(const char *table)
 
 static void obey(const char *line)
 {
-  char table[64], host[64];
+  char table[64], host[64], order[8];
   int count, port, threads;
   unsigned regions;
 
@@ -218,9 +232,9 @@ static void obey(const char *line)
   } else if (sscanf(line, "floor %63s %d %63s %d", host, &port, table, &count) == 4 && count > 0 &&
              count <= COUNT_MAX) {
     time_floor(host, port, table, count);
-  } else if (sscanf(line, "storm %63s %d %u", table, &threads, &regions) == 3 && threads > 0 &&
-             threads <= THREADS_MAX && regions > 0) {
-    time_storm(table, threads, regions);
+  } else if (sscanf(line, "storm %63s %d %u %7s", table, &threads, &regions, order) == 4 &&
+             threads > 0 && threads <= THREADS_MAX && regions > 0) {
+    time_storm(table, threads, regions, strcmp(order, "down") == 0);
   } else if (sscanf(line, "list %63s", table) == 1) {
     time_list(table);
   } else {

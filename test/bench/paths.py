@@ -69,8 +69,13 @@ def _misses(cluster, ours, options):
 def _storm(cluster, ours, options):
     command = f'storm {MISS_TABLE} {STORM_THREADS}'
     return _alternate(min(options.rounds, 5), {
-        'ours': lambda: fields(ours.tell(f'{command} {MISS_REGIONS}')[0]),
+        'ours': lambda: fields(ours.tell(f'{command} {MISS_REGIONS} drawn')[0]),
         'java': lambda: cluster.times(f'time-{command}')})
+
+
+def _descent(ours, options):
+    command = f'storm {MISS_TABLE} {STORM_THREADS} {MISS_REGIONS} down'
+    return _alternate(min(options.rounds, 5), {'ours': lambda: fields(ours.tell(command)[0])})
 
 
 def _list(cluster, ours, options):
@@ -131,6 +136,7 @@ def measure(place, options):
             ours.answer()
             found = {'miss': _misses(cluster, ours, options),
                      'storm': _storm(cluster, ours, options),
+                     'descent': _descent(ours, options),
                      'list': _list(cluster, ours, options),
                      'process': _processes(place, cluster, options)}
         finally:

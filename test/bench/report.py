@@ -1,9 +1,11 @@
 """Results as text: for a terminal, and as tables of the documentation."""
 
-from hits import LABELS, REFERENCE
+from hits import BESIDE, LABELS, REFERENCE, race_name
 
+ALL = {**LABELS, **BESIDE}
 PATHS = {'miss': 'a miss over a warm connection',
          'storm': 'a cold start: 64 threads, 1000 regions',
+         'descent': 'the same, all threads from the last region down',
          'list': 'a list of all of 5000 regions',
          'process': 'from the shell to the first answer'}
 SIDES = {'ours': 'keyroute', 'java': "HBase's Java client", 'floor': 'a bare socket, same request'}
@@ -27,22 +29,22 @@ def _markdown(head, rows):
         yield '| ' + ' | '.join(row) + ' |'
 
 
+def _markdown_text(head, rows):
+    """All columns are text."""
+    yield '| ' + ' | '.join(head) + ' |'
+    yield '|' + ' --- |' * len(head)
+    for row in rows:
+        yield '| ' + ' | '.join(row) + ' |'
+
+
 # ---- Hits
-
-def _race_name(result):
-    threads = '1 thread' if result['threads'] == 1 else f"{result['threads']} threads"
-    updates = f", an update every {result['updates']} lookups" if result['updates'] else ''
-    pages = ', pages of 2 MiB' if result['pages'] == '2M' else ''
-    return (f"{result['regions']} regions, {result['family']} keys, {result['rows']}, "
-            f'{threads}{updates}{pages}')
-
 
 def hit_lines(result):
     """A race: a line for each contender, with the ratio to ours."""
     counted = sum(not each['void'] for each in result['rounds'])
-    yield f"{_race_name(result)}: {counted} of {len(result['rounds'])} rounds count"
+    yield f"{race_name(result)}: {counted} of {len(result['rounds'])} rounds count"
     for name, (ns, ratio, least, most) in result['medians'].items():
-        yield f'  {LABELS[name]:34} {_ns(ns):>6} ns  x{ratio:5.2f} ({least:.2f} to {most:.2f})'
+        yield f'  {ALL[name]:34} {_ns(ns):>6} ns  x{ratio:5.2f} ({least:.2f} to {most:.2f})'
 
 
 def summary_lines(results):
@@ -50,7 +52,7 @@ def summary_lines(results):
     yield f"{'race':76}" + ''.join(f'{name:>11}' for name in LABELS)
     for result in results:
         found = result['medians']
-        yield f'{_race_name(result):76}' + ''.join(
+        yield f'{race_name(result):76}' + ''.join(
             f'{_short(name, found.get(name)):>11}' for name in LABELS)
 
 
@@ -71,7 +73,7 @@ def _cell(found, extremes):
 def markdown_table(results, extremes=False):
     yield from _markdown(
         ['race', *LABELS.values()],
-        ([_race_name(result), *(_cell(result['medians'].get(name), extremes) for name in LABELS)]
+        ([race_name(result), *(_cell(result['medians'].get(name), extremes) for name in LABELS)]
          for result in results))
 
 
@@ -136,3 +138,59 @@ def path_lines(found):
 
 def markdown_paths(found):
     yield from _markdown(['what', 'who', 'medians', 'ratio'], _path_rows(found))
+
+
+# ---- Floors
+
+def _promise(floor):
+    if floor['kind'] == 'within':
+        return f"within {floor['limit']:.0%} of 1"
+    return f"{floor['kind']} {floor['limit']:g}"
+
+
+def _measured(floor, case):
+    median, least, most = (floor['text'].format(case[key]) for key in ('median', 'least', 'most'))
+    return f'{median} ({least} to {most})'
+
+
+def _verdict(floor):
+    if floor['met'] is None:
+        return 'not measured'
+    of = len(floor['cases'])
+    met = sum(case['met'] for case in floor['cases'])
+    if floor['met']:
+        return 'yes' if of == 1 else f'yes, all {of}'
+    return 'no' if of == 1 else f'no, {met} of {of}'
+
+
+def _floor_rows(floors):
+    """A row for each, with the case that is worst."""
+    for floor in floors:
+        worst = floor['cases'][0] if floor['cases'] else None
+        yield [floor['what'], _promise(floor), _measured(floor, worst) if worst else '-',
+               _verdict(floor), worst['where'] if worst else '-']
+
+
+def floor_lines(floors):
+    """A line for each, and the case that is worst."""
+    for what, promise, measured, verdict, where in _floor_rows(floors):
+        yield f'{what:76} {promise:15} {measured:24} {verdict:14} {where}'
+
+
+def markdown_floors(floors):
+    yield from _markdown_text(['what', 'floor', 'measured, where it is worst', 'met', 'there'],
+                              _floor_rows(floors))
+
+
+def markdown_cases(floors):
+    """All cases of all floors, a table each, the worst first."""
+    for floor in floors:
+        yield f"### {floor['what']}: {_promise(floor)}"
+        yield ''
+        yield f'Met: {_verdict(floor)}.'
+        yield ''
+        if floor['cases']:
+            yield from _markdown(['where', 'median (least to most)', 'met'],
+                                 ([case['where'], _measured(floor, case),
+                                   'yes' if case['met'] else 'no'] for case in floor['cases']))
+            yield ''
