@@ -119,6 +119,8 @@ def run(place, options, results):
         say(report.memory_lines(results['grow']))
         results['growth'] = growth.measure(place, options)
         say(report.growth_lines(results['growth']))
+        results['sweep'] = growth.sweep(place, options)
+        say(report.sweep_lines(results['sweep']))
     if 'path' in options.parts:
         results['path'] = paths.measure(place, options)
         say(report.path_lines(results['path']))

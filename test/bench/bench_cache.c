@@ -2,9 +2,9 @@
  * A cache for benchmarks, of a connection that never asks anybody: its registry is a fixed address,
  * and opening touches no network.
  *
- *  1. The sweeper is told of nothing that is stored, and nothing bounds how long a region stays: so
- *     the loop thread never looks into the cache, which makes it safe to change it elsewhere.
- *  2. Regions lie on SERVERS servers, each interned once, as those of a real cluster are.
+ *  1. The sweeper is told of nothing that is stored: so the loop thread looks into the cache only
+ *     once it is told to sweep, and until then it is safe to change it elsewhere.
+ *  2. Regions lie on BENCH_SERVERS servers, each interned once, as those of a real cluster are.
  */
 #include "test/bench/bench_cache.h"
 
@@ -12,14 +12,15 @@
 #include "lib/region.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SERVERS = 100, NAME_MAX_LEN = 512 };
+enum { NAME_MAX_LEN = 512 };
 
 static struct kr_servers *interned;
-static struct kr_server *servers[SERVERS];
+static struct kr_server *servers[BENCH_SERVERS];
 static pthread_mutex_t loop_lock = PTHREAD_MUTEX_INITIALIZER; /* in the loop's place */
 
 static void require(bool good, const char *what)
@@ -34,7 +35,7 @@ static void make_servers(struct kr_mem *mem)
 {
   interned = kr_servers_new(mem);
   require(interned != NULL, "out of memory");
-  for (int i = 0; i < SERVERS; i++) {
+  for (int i = 0; i < BENCH_SERVERS; i++) {
     char host[64];
 
     snprintf(host, sizeof(host), "server-%d.example", i);
@@ -43,21 +44,25 @@ static void make_servers(struct kr_mem *mem)
   }
 }
 
-struct keyroute_connection *bench_open(void)
+static void set(struct keyroute_options *options, const char *name, const char *value)
 {
-  static const char *const settings[][2] = {{"keyroute.registry", "static"},
-                                            {"keyroute.registry.static.root", "127.0.0.1:1"},
-                                            {"keyroute.cache.max.regions", "0"},
-                                            {"keyroute.cache.max.bytes", "0"},
-                                            {"keyroute.cache.idle.ms", "0"}};
+  require(keyroute_options_set(options, name, value, NULL) == 0, name);
+}
+
+struct keyroute_connection *bench_open(int64_t ttl_ms)
+{
   struct keyroute_options *options = NULL;
   struct keyroute_connection *conn = NULL;
+  char ttl[32];
 
+  snprintf(ttl, sizeof(ttl), "%lld", (long long)ttl_ms);
   require(keyroute_options_new(&options, NULL) == 0, "out of memory");
-  for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
-    require(keyroute_options_set(options, settings[i][0], settings[i][1], NULL) == 0,
-            settings[i][0]);
-  }
+  set(options, "keyroute.registry", "static");
+  set(options, "keyroute.registry.static.root", "127.0.0.1:1");
+  set(options, "keyroute.cache.max.regions", "0");
+  set(options, "keyroute.cache.max.bytes", "0");
+  set(options, "keyroute.cache.idle.ms", "0");
+  set(options, "keyroute.cache.ttl.ms", ttl);
   require(keyroute_open(&conn, options, NULL) == 0, "no connection");
   keyroute_options_free(options);
   kr_cache_set_watcher(conn->cache, NULL, NULL);
@@ -67,7 +72,7 @@ struct keyroute_connection *bench_open(void)
 
 void bench_close(struct keyroute_connection *conn)
 {
-  for (int i = 0; i < SERVERS; i++) {
+  for (int i = 0; i < BENCH_SERVERS; i++) {
     kr_server_release(servers[i]);
   }
   kr_servers_free(interned);
@@ -105,7 +110,7 @@ static struct keyroute_location *make_location(struct kr_mem *mem, struct keyrou
                                                struct keyroute_bytes end, int64_t seqnum)
 {
   char name[NAME_MAX_LEN];
-  struct kr_replica replica = {servers[seqnum % SERVERS], seqnum};
+  struct kr_replica replica = {servers[seqnum % BENCH_SERVERS], seqnum};
   int64_t id = 1700000000000 + seqnum;
   size_t len = write_name(name, table, start, id);
   struct kr_location_parts parts = {
@@ -146,4 +151,44 @@ void bench_take(struct keyroute_connection *conn, struct keyroute_table *table,
   pthread_mutex_lock(&loop_lock);
   kr_cache_remove_row(conn->cache, table, row, KR_AT);
   pthread_mutex_unlock(&loop_lock);
+}
+
+/* ---- On the loop ---- */
+
+struct job {
+  struct kr_task task; /* first, so that its address is the job's */
+  void (*work)(void *arg);
+  void *arg;
+  sem_t done;
+};
+
+static void run_job(struct kr_task *task)
+{
+  struct job *job = (struct job *)(void *)task;
+
+  job->work(job->arg);
+  sem_post(&job->done);
+}
+
+void bench_on_loop(struct keyroute_connection *conn, void (*work)(void *arg), void *arg)
+{
+  struct job job = {.task.run = run_job, .work = work, .arg = arg};
+
+  sem_init(&job.done, 0, 0);
+  kr_loop_post(conn->loop, &job.task);
+  while (sem_wait(&job.done) != 0) { /* a signal */
+  }
+  sem_destroy(&job.done);
+}
+
+void bench_sweep(struct keyroute_connection *conn)
+{
+  kr_connection_sweep(conn);
+}
+
+void bench_drop_server(struct keyroute_connection *conn, int number)
+{
+  kr_cache_new_epoch(conn->cache);
+  kr_server_drop(servers[number]);
+  bench_sweep(conn);
 }

@@ -139,6 +139,8 @@ GROWTH = [
           _growth(_over_if_there('bytes', 'resident'))),
     Floor('the longest turn of the loop in a sweep, us', 'at most', 1000,
           _sweep(lambda each: each['turn_us']), LARGE),
+    Floor('the same in processor time', 'at most', 1000,
+          _sweep(lambda each: each['turn_cpu_us']), LARGE),
     Floor("a reader's slowest hit in a sweep over its slowest without one", 'at most', 2,
           _sweep(_over_if_there('slowest_us', 'quiet_us'))),
 ]

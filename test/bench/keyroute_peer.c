@@ -102,7 +102,7 @@ int main(int argc, char **argv)
     fprintf(stderr, "usage: keyroute_peer STEM\n");
     return 2;
   }
-  conn = bench_open();
+  conn = bench_open(0);
   table = bench_table(conn, table_name);
   int result = hit_play(&us, argv[1]);
 

@@ -29,4 +29,8 @@ for family in hex user tenant; do
 done
 "$build/test/bench/growth_bench" 10 30 >"$folder/growth"
 grep -q '^insert=.* evict=' "$folder/growth" || { echo "no figures of growth"; exit 1; }
+for why in server ttl; do
+  "$build/test/bench/sweep_bench" "$why" 300 >"$folder/sweep"
+  grep -q '^sweep_ms=.* turn_cpu_us=' "$folder/sweep" || { echo "no figures of a sweep"; exit 1; }
+done
 echo "the peers answer"

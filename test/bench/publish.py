@@ -58,6 +58,10 @@ def readme_section(results):
     yield ''
     yield from report.markdown_growth(results['growth'])
     yield ''
+    yield 'While all of it leaves, a few regions in each turn of the loop, and a reader goes on:'
+    yield ''
+    yield from report.markdown_sweep(results['sweep'])
+    yield ''
     yield _where(results)
 
 

@@ -13,8 +13,14 @@ SIDES = {'ours': 'keyroute', 'java': "HBase's Java client", 'floor': 'a bare soc
 FIGURES = [('p50_us', 'p50 {:.0f} us'), ('p99_us', 'p99 {:.0f} us'), ('cpu_us', 'CPU {:.1f} us'),
            ('ms', '{:.1f} ms'), ('cpu_ms', 'CPU {:.1f} ms'), ('mib', '{:.0f} MiB'),
            ('scans', '{:.0f} scans')]
-GROWTH = {'insert': 'put in', 'bytes': 'bytes', 'peek': 'peek', 'locate': 'locate by name',
-          'visit': 'look through', 'evict': 'take out'}
+GROWTH = {'insert': 'put in', 'bytes': 'bytes it says', 'allocated': 'allocated',
+          'resident': 'resident', 'peek': 'peek', 'locate': 'locate by name', 'visit': 'look through',
+          'evict': 'take out'}
+
+SWEEP = {'sweep_ms': 'ms in all', 'turns': 'turns', 'turn_us': 'longest turn, us',
+         'turn_cpu_us': 'its CPU, us', 'slowest_us': 'slowest hit, us',
+         'quiet_us': 'before the sweep', 'usual_us': 'slowest in 10 ms',
+         'usual_quiet_us': 'before it'}
 
 
 def _ns(value):
@@ -112,13 +118,31 @@ def _growth_rows(found):
 
 
 def growth_lines(found):
-    yield f"{'tables x regions':18}" + ''.join(f'{name:>16}' for name in GROWTH.values())
+    yield f"{'tables x regions':18}" + ''.join(f'{name:>15}' for name in GROWTH.values())
     for first, *rest in _growth_rows(found):
-        yield f'{first:18}' + ''.join(f'{figure:>16}' for figure in rest)
+        yield f'{first:18}' + ''.join(f'{figure:>15}' for figure in rest)
 
 
 def markdown_growth(found):
     yield from _markdown(['tables x regions', *GROWTH.values()], _growth_rows(found))
+
+
+def _sweep_rows(found):
+    """A figure that a short sweep has not is left out."""
+    for each in found:
+        figures = each['medians']
+        yield [f"{each['regions']} regions, {each['why']}",
+               *(f'{figures[name]:.0f}' if name in figures else '-' for name in SWEEP)]
+
+
+def sweep_lines(found):
+    yield f"{'sweep of all':44}" + ''.join(f'{name:>18}' for name in SWEEP.values())
+    for first, *rest in _sweep_rows(found):
+        yield f'{first:44}' + ''.join(f'{figure:>18}' for figure in rest)
+
+
+def markdown_sweep(found):
+    yield from _markdown(['sweep of all', *SWEEP.values()], _sweep_rows(found))
 
 
 # ---- Paths
