@@ -318,6 +318,34 @@ size_t kr_table_count_above(const struct keyroute_table *table, struct keyroute_
   return count;
 }
 
+/* The live region that ends where this one starts, or NULL. */
+static struct keyroute_location *right_below(const struct keyroute_table *table,
+                                             const struct keyroute_location *location)
+{
+  struct keyroute_bytes start = keyroute_location_start_key(location);
+  struct keyroute_location *below = kr_skiplist_lower(table->regions, start);
+
+  return below != NULL && !kr_location_retired(below) &&
+                 kr_bytes_equal(keyroute_location_end_key(below), start)
+             ? below
+             : NULL;
+}
+
+bool kr_table_knows_below(const struct keyroute_table *table, struct keyroute_bytes row,
+                          enum kr_position position, size_t count)
+{
+  const struct keyroute_location *at = candidate(table, row, position);
+
+  if (at != NULL && !kr_location_covers(at, row, position)) {
+    return false;
+  }
+  while (at != NULL && count > 0 && keyroute_location_start_key(at).len > 0) {
+    at = right_below(table, at);
+    count--;
+  }
+  return at != NULL;
+}
+
 int64_t kr_table_missed(struct keyroute_table *table, int64_t now_us)
 {
   int64_t last_us = table->missed_us;

@@ -229,9 +229,10 @@ static int64_t own_try_ms(const struct kr_lookup *lookup)
   return kr_retry_try_ms(whole_us / 1000, remaining_us / 1000, lookup->locator->means.try_limit_ms);
 }
 
-/* How many rows to scan: more where neighbours are likely to be asked for too. The root is not
- * scanned for, and does not count as a table that was missed. */
-static uint32_t choose_limit(struct kr_locator *locator, struct kr_queue *queue)
+/* How many rows to scan: more where neighbours are likely to be asked for too and are not known. The
+ * root is not scanned for, and does not count as a table that was missed. */
+static uint32_t choose_limit(struct kr_locator *locator, struct kr_queue *queue,
+                             const struct kr_lookup *lookup)
 {
   uint32_t prefetch = locator->means.prefetch;
 
@@ -242,7 +243,11 @@ static uint32_t choose_limit(struct kr_locator *locator, struct kr_queue *queue)
   int64_t last = kr_table_missed(queue->table, now);
   bool close_together = queue->count > 1 || (last != 0 && now - last < CLOSE_TOGETHER_US);
 
-  return close_together && prefetch > LONE_ROWS ? prefetch : LONE_ROWS;
+  if (!close_together || prefetch <= LONE_ROWS ||
+      kr_table_knows_below(queue->table, lookup->row, lookup->position, prefetch - 1)) {
+    return LONE_ROWS;
+  }
+  return prefetch;
 }
 
 /* Start a flight for a lookup. May end both at once. */
@@ -257,7 +262,7 @@ static void fly(struct kr_locator *locator, struct kr_queue *queue, struct kr_lo
   }
   flight->queue = queue;
   flight->is_root = queue->is_root;
-  flight->limit = choose_limit(locator, queue);
+  flight->limit = choose_limit(locator, queue, lookup);
   flight->try_ms = own_try_ms(lookup);
   flight->deadline_us = kr_clock_us() + 1000 * flight->try_ms;
   flight->counted = !queue->is_root && lookup->flight_of == NULL;
