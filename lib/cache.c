@@ -43,12 +43,11 @@ struct keyroute_table {
   struct kr_cache *cache;
   struct kr_skiplist *regions;
   struct kr_rcu_head rcu;
-  size_t refs;       /* tables_lock */
-  int64_t missed_us; /* loop thread: when a row was last missed, 0 = never */
+  struct kr_label *label; /* of its locations */
+  size_t refs;            /* tables_lock */
+  int64_t missed_us;      /* loop thread: when a row was last missed, 0 = never */
   unsigned hash;
   bool pinned; /* loop thread */
-  uint32_t name_len;
-  char name[];
 };
 
 struct kr_cache {
@@ -110,7 +109,7 @@ void kr_cache_set_owner(struct kr_cache *cache, void *owner)
 /* Memory that a table takes while it is empty. */
 static size_t empty_size(const struct keyroute_table *table)
 {
-  return kr_mem_taken(sizeof(*table) + table->name_len) + kr_skiplist_empty_size();
+  return kr_mem_taken(sizeof(*table)) + kr_label_size(table->label) + kr_skiplist_empty_size();
 }
 
 static void table_free(struct keyroute_table *table)
@@ -118,6 +117,7 @@ static void table_free(struct keyroute_table *table)
   struct kr_mem *mem = table->cache->mem;
 
   kr_skiplist_free(table->regions);
+  kr_label_release(table->label);
   kr_free(mem, table);
   kr_mem_release(mem);
 }
@@ -137,16 +137,16 @@ static struct keyroute_bytes start_key_of(const void *location)
 static struct keyroute_table *table_new(struct kr_cache *cache, struct keyroute_bytes name,
                                         unsigned hash)
 {
-  struct keyroute_table *table = kr_alloc(cache->mem, sizeof(*table) + name.len);
+  struct keyroute_table *table = kr_alloc(cache->mem, sizeof(*table));
 
   if (table == NULL) {
     return NULL;
   }
   *table = (struct keyroute_table){.cache = cache, .refs = 1, .hash = hash};
-  table->name_len = (uint32_t)name.len;
-  memcpy(table->name, name.data, name.len);
-  table->regions = kr_skiplist_new(cache->mem, start_key_of);
+  table->label = kr_label_new(cache->mem, name);
+  table->regions = table->label != NULL ? kr_skiplist_new(cache->mem, start_key_of) : NULL;
   if (table->regions == NULL) {
+    kr_label_release(table->label);
     kr_free(cache->mem, table);
     return NULL;
   }
@@ -236,7 +236,7 @@ void kr_table_release(struct keyroute_table *table)
 
 struct keyroute_bytes kr_table_name(const struct keyroute_table *table)
 {
-  return kr_bytes(table->name, table->name_len);
+  return kr_label_table(table->label);
 }
 
 void *kr_table_owner(const struct keyroute_table *table)
@@ -530,6 +530,7 @@ static int put_in(struct kr_cache *cache, struct keyroute_table *table,
   struct keyroute_location *other;
 
   assert(fresh->stored == 0);
+  kr_location_relabel(fresh, table->label);
   if (kr_skiplist_put(table->regions, fresh, &replaced) != 0) {
     return KEYROUTE_E_NO_MEMORY;
   }

@@ -1,17 +1,22 @@
 /*
  * Locations: where one region is.
  *
- * One allocation: the fixed part, the replicas, the end key, the region's name as the catalog's row
- * key spells it. Table, start key and encoded name are views into the name, so that nothing is
- * kept twice and a location of a 16-byte key stays small.
+ * One allocation: the fixed part, the replicas, the end key, the start key. The table's name is in
+ * the label, which all locations of a table share, and the region's name is not kept where it can
+ * be made anew: "table,start,id.encoded.", whose encoded name is the MD5 of what stands before it.
+ * So says HBase of nearly all regions. Where the catalog spells what stands behind the last comma
+ * in another way (ranges, catalog regions, what HBase before 0.92 made) that spelling is kept
+ * behind the keys. So a location of a 16-byte key stays small; a cache has a million of them.
  *
  *  1. A location is immutable once it has been handed out. A region that moves gets a new one.
  *  2. refs counts its owners: the cache, and everybody who took a count. Taking one needs a count
  *     already held, or a read section in which the cache was still found to hold one.
  *  3. The cache gives its count back after a grace period, so 2 holds for readers.
- *  4. It counts its servers and the allocator, and so may outlive cache and connection.
+ *  4. It counts its servers and its label, and so may outlive cache and connection.
  *  5. A location is retired for good: neither its own mark nor that of its primary's server is
  *     taken back. Another replica whose server was dropped is as good as on no server.
+ *  6. Whatever the catalog calls a region it is called here, byte for byte: a name is left out only
+ *     when making it anew has given the very same.
  *
  * The name of a replica other than the primary is made on demand (HBase RegionInfo: "_%04X" is put
  * behind the region id, before the MD5): hardly anybody asks for it. Ranges have one name each,
@@ -25,6 +30,9 @@
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
+
+/* What a location's `leaving` holds. */
+enum { REASON = 0x7f, REPORTED = 0x80 };
 
 static const char *const state_names[] = {
     [KR_STATE_OFFLINE] = "OFFLINE",
@@ -43,9 +51,6 @@ static const char *const state_names[] = {
     [KR_STATE_ABNORMALLY_CLOSED] = "ABNORMALLY_CLOSED",
     [KR_STATE_OTHER] = "OTHER",
 };
-
-/* What fits a location's bits for it. */
-#define ENCODED_LEN_MAX ((1u << 30) - 1)
 
 _Static_assert(KR_STATE_OTHER <= 0xf, "a location's four bits hold every state");
 
@@ -67,20 +72,50 @@ const char *kr_region_state_name(enum kr_region_state state)
   return state_names[state];
 }
 
-/* The bytes behind the replicas: the end key, which every hit looks at, then the name. */
+/* ---- Text: what stands behind the replicas ------------------------------------------------- */
+
+/* What stands behind the last comma of a region's name, as HBase makes it: "id.encoded.". */
+enum { TAIL_ROOM = KR_REGION_ID_ROOM + 1 + 33 + 1 };
+
+/* What stands before a spelling of its own: the tail, and an encoded name that it does not show. */
+struct lengths {
+  uint32_t tail, encoded;
+};
+
+/* A name's parts that the keys and the id do not tell. */
+struct spelling {
+  struct keyroute_bytes tail, encoded;
+};
+
+/* The end key, which every hit looks at, comes first; then the start key. */
 static uint8_t *text_of(const struct keyroute_location *location)
 {
   return (uint8_t *)(uintptr_t)&location->replicas[location->replica_count];
 }
 
-static const uint8_t *name_of(const struct keyroute_location *location)
+static uint8_t *behind_keys(const struct keyroute_location *location)
 {
-  return text_of(location) + location->end_len;
+  return text_of(location) + location->end_len + location->start_len;
 }
 
-static struct keyroute_bytes name_view(const struct keyroute_location *location)
+static struct spelling read_spelling(const struct keyroute_location *location)
 {
-  return kr_bytes(name_of(location), location->name_len);
+  const uint8_t *at = behind_keys(location);
+  struct lengths lengths;
+
+  memcpy(&lengths, at, sizeof(lengths));
+  struct keyroute_bytes tail = kr_bytes(at + sizeof(lengths), lengths.tail);
+  const uint8_t *tail_end = at + sizeof(lengths) + lengths.tail;
+
+  if (location->encoded_inside) {
+    tail_end -= lengths.encoded + 1; /* before the closing dot */
+  }
+  return (struct spelling){tail, kr_bytes(tail_end, lengths.encoded)};
+}
+
+static size_t spelling_len(const struct spelling *spelling, bool encoded_inside)
+{
+  return sizeof(struct lengths) + spelling->tail.len + (encoded_inside ? 0 : spelling->encoded.len);
 }
 
 static size_t size_of(int replica_count, size_t text_len)
@@ -89,8 +124,49 @@ static size_t size_of(int replica_count, size_t text_len)
          text_len;
 }
 
-/* Is encoded the part of the name between its last comma's id and the closing dot? Catalog regions
- * have an encoded name that their name does not show; it is then kept behind the end key. */
+/* All of a location's one allocation. */
+static size_t whole_size(const struct keyroute_location *location)
+{
+  size_t text_len = (size_t)location->end_len + location->start_len;
+
+  if (location->is_spelt) {
+    struct spelling spelling = read_spelling(location);
+
+    text_len += spelling_len(&spelling, location->encoded_inside);
+  }
+  return size_of(location->replica_count, text_len);
+}
+
+/* ---- Making ---------------------------------------------------------------------------------- */
+
+/* What a region's name holds behind its last comma. */
+static struct keyroute_bytes tail_of(const struct kr_location_parts *parts)
+{
+  size_t head_len = parts->table_len + 1 + parts->start_len + 1;
+
+  return kr_bytes((const uint8_t *)parts->name.data + head_len, parts->name.len - head_len);
+}
+
+/* Is the tail the very one that is made of table, start key and id? The id is compared first: it
+ * costs less, and no other spelling passes. */
+static bool is_usual(const struct kr_location_parts *parts, struct keyroute_bytes tail)
+{
+  const uint8_t *name = parts->name.data;
+  const uint8_t *text = tail.data;
+  char id[KR_REGION_ID_ROOM], encoded[33];
+  size_t id_len = kr_region_id_text(id, parts->region_id, 0);
+
+  if (tail.len != id_len + 34 || memcmp(text, id, id_len) != 0 || text[id_len] != '.' ||
+      text[tail.len - 1] != '.') {
+    return false;
+  }
+  kr_region_encoded_name(encoded, kr_bytes(name, parts->table_len),
+                         kr_bytes(name + parts->table_len + 1, parts->start_len), parts->region_id,
+                         0);
+  return memcmp(text + id_len + 1, encoded, 32) == 0;
+}
+
+/* Does the name show the encoded name, before the closing dot? */
 static bool encoded_is_inside(const struct kr_location_parts *parts)
 {
   const uint8_t *name = parts->name.data;
@@ -99,103 +175,123 @@ static bool encoded_is_inside(const struct kr_location_parts *parts)
   return parts->encoded.len > 0 && encoded >= name && encoded < name + parts->name.len;
 }
 
-static void copy_bytes(uint8_t **to, struct keyroute_bytes bytes)
+static void write_text(struct keyroute_location *location, const struct kr_location_parts *parts,
+                       const struct spelling *spelling)
 {
-  if (bytes.len > 0) {
-    memcpy(*to, bytes.data, bytes.len);
-    *to += bytes.len;
-  }
-}
-
-static void copy_text(struct keyroute_location *location, const struct kr_location_parts *parts)
-{
+  const uint8_t *name = parts->name.data;
   uint8_t *to = text_of(location);
 
-  copy_bytes(&to, parts->end_key);
-  copy_bytes(&to, parts->name);
-  if (!location->encoded_inside) {
-    copy_bytes(&to, parts->encoded);
+  kr_bytes_put(&to, parts->end_key);
+  kr_bytes_put(&to, kr_bytes(name + parts->table_len + 1, parts->start_len));
+  if (location->is_spelt) {
+    struct lengths lengths = {(uint32_t)spelling->tail.len, (uint32_t)spelling->encoded.len};
+
+    kr_bytes_put(&to, kr_bytes(&lengths, sizeof(lengths)));
+    kr_bytes_put(&to, spelling->tail);
+    if (!location->encoded_inside) {
+      kr_bytes_put(&to, spelling->encoded);
+    }
   }
 }
 
-static void copy_replicas(struct keyroute_location *location, const struct kr_location_parts *parts)
+static void copy_replicas(struct keyroute_location *location, const struct kr_replica *replicas)
 {
-  for (int i = 0; i < parts->replica_count; i++) {
-    location->replicas[i] = parts->replicas[i];
+  for (int i = 0; i < location->replica_count; i++) {
+    location->replicas[i] = replicas[i];
     if (location->replicas[i].server != NULL) {
       kr_server_ref(location->replicas[i].server);
     }
   }
 }
 
-struct keyroute_location *kr_location_new(struct kr_mem *mem, const struct kr_location_parts *parts)
+/* The label becomes the location's. */
+static struct keyroute_location *new_labelled(struct kr_label *label,
+                                              const struct kr_location_parts *parts)
 {
+  struct spelling spelling = {tail_of(parts), parts->encoded};
+  bool is_spelt = !is_usual(parts, spelling.tail);
   bool inside = encoded_is_inside(parts);
-  size_t text_len = parts->name.len + parts->end_key.len + (inside ? 0 : parts->encoded.len);
-  struct keyroute_location *location = kr_alloc(mem, size_of(parts->replica_count, text_len));
+  size_t text_len = parts->end_key.len + parts->start_len;
+  size_t size =
+      size_of(parts->replica_count, text_len + (is_spelt ? spelling_len(&spelling, inside) : 0));
+  struct keyroute_location *location = kr_alloc(kr_label_mem(label), size);
 
   if (location == NULL) {
     return NULL;
   }
   *location = (struct keyroute_location){
-      .refs = 1,
-      .encoded_inside = inside,
-      .one_name = parts->one_name,
-      .state = parts->state & 0xf,
-      .replica_count = (uint8_t)parts->replica_count,
-      .table_len = (uint32_t)parts->table_len & 0xffffff,
-      .start_len = (uint32_t)parts->start_len,
-      .name_len = (uint32_t)parts->name.len,
-      .encoded_len = (uint32_t)parts->encoded.len & ENCODED_LEN_MAX,
-      .end_len = (uint32_t)parts->end_key.len,
+      .label = label,
       .region_id = parts->region_id,
-      .mem = kr_mem_ref(mem),
+      .refs = 1,
+      .start_len = (uint16_t)parts->start_len,
+      .end_len = (uint16_t)parts->end_key.len,
+      .one_name = parts->one_name,
+      .is_spelt = is_spelt,
+      .encoded_inside = inside,
+      .replica_count = (uint8_t)parts->replica_count,
+      .state = parts->state & 0xf,
   };
-  copy_replicas(location, parts);
-  copy_text(location, parts);
+  copy_replicas(location, parts->replicas);
+  write_text(location, parts, &spelling);
   return location;
 }
 
-/* The primary's encoded name as it was read. */
-static struct keyroute_bytes primary_encoded(const struct keyroute_location *location)
+struct keyroute_location *kr_location_new(struct kr_mem *mem, const struct kr_location_parts *parts)
 {
-  const uint8_t *name_end = name_of(location) + location->name_len;
+  struct kr_label *label = kr_label_new(mem, kr_bytes(parts->name.data, parts->table_len));
+  struct keyroute_location *location = NULL;
 
-  if (location->encoded_inside) {
-    return kr_bytes(name_end - 1 - location->encoded_len, location->encoded_len);
+  assert(parts->start_len <= KR_LOCATION_KEY_MAX && parts->end_key.len <= KR_LOCATION_KEY_MAX);
+  if (label != NULL) {
+    location = new_labelled(label, parts);
   }
-  return kr_bytes(name_end, location->encoded_len);
+  if (location == NULL) {
+    kr_label_release(label);
+  }
+  return location;
+}
+
+void kr_location_relabel(struct keyroute_location *location, struct kr_label *label)
+{
+  if (kr_bytes_equal(keyroute_location_table(location), kr_label_table(label))) {
+    kr_label_ref(label);
+    kr_label_release(location->label);
+    location->label = label;
+  }
 }
 
 struct keyroute_location *kr_location_copy(const struct keyroute_location *location)
 {
-  struct kr_location_parts parts = {
-      .name = name_view(location),
-      .table_len = location->table_len,
-      .start_len = location->start_len,
-      .encoded = primary_encoded(location),
-      .end_key = keyroute_location_end_key(location),
-      .region_id = location->region_id,
-      .one_name = location->one_name,
-      .state = (enum kr_region_state)location->state,
-      .replicas = location->replicas,
-      .replica_count = location->replica_count,
-  };
-  struct keyroute_location *copy = kr_location_new(location->mem, &parts);
+  size_t size = whole_size(location);
+  struct keyroute_location *copy = kr_alloc(kr_label_mem(location->label), size);
 
-  if (copy != NULL) {
-    copy->hops = location->hops;
+  if (copy == NULL) {
+    return NULL;
   }
+  *copy = (struct keyroute_location){
+      .label = kr_label_ref(location->label),
+      .region_id = location->region_id,
+      .refs = 1,
+      .start_len = location->start_len,
+      .end_len = location->end_len,
+      .one_name = location->one_name,
+      .is_spelt = location->is_spelt,
+      .encoded_inside = location->encoded_inside,
+      .replica_count = location->replica_count,
+      .state = location->state,
+      .hops = location->hops,
+  };
+  copy_replicas(copy, location->replicas);
+  memcpy(text_of(copy), text_of(location), size - size_of(location->replica_count, 0));
   return copy;
 }
 
 size_t kr_location_size(const struct keyroute_location *location)
 {
-  size_t outside_len = location->encoded_inside ? 0 : location->encoded_len;
-
-  return kr_mem_taken(size_of(location->replica_count,
-                              (size_t)location->name_len + location->end_len + outside_len));
+  return kr_mem_taken(whole_size(location));
 }
+
+/* ---- Counts and marks ------------------------------------------------------------------------ */
 
 struct keyroute_location *keyroute_location_ref(const struct keyroute_location *location)
 {
@@ -212,13 +308,13 @@ void keyroute_location_release(struct keyroute_location *location)
   if (location == NULL || __atomic_fetch_sub(&location->refs, 1, __ATOMIC_ACQ_REL) > 1) {
     return;
   }
-  struct kr_mem *mem = location->mem;
+  struct kr_label *label = location->label;
 
   for (int i = 0; i < location->replica_count; i++) {
     kr_server_release(location->replicas[i].server);
   }
-  kr_free(mem, location);
-  kr_mem_release(mem);
+  kr_free(kr_label_mem(label), location);
+  kr_label_release(label);
 }
 
 static void release_now(struct kr_rcu_head *head)
@@ -236,17 +332,25 @@ void kr_location_release_later(struct keyroute_location *location)
 
 void kr_location_retire(struct keyroute_location *location, enum kr_evicted reason)
 {
-  uint8_t live = KR_NOT_EVICTED;
+  uint8_t now = __atomic_load_n(&location->leaving, __ATOMIC_RELAXED);
 
   /* Release, with the acquires below: who sees it retired also sees what led to it. Relaxed if
    * somebody was first: nothing is told then. */
-  __atomic_compare_exchange_n(&location->retired, &live, (uint8_t)reason, false, __ATOMIC_RELEASE,
-                              __ATOMIC_RELAXED);
+  while ((now & REASON) == KR_NOT_EVICTED &&
+         !__atomic_compare_exchange_n(&location->leaving, &now, (uint8_t)(now | reason), true,
+                                      __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+  }
+}
+
+/* Acquire: see kr_location_retire. */
+static enum kr_evicted own_reason(const struct keyroute_location *location)
+{
+  return (enum kr_evicted)(__atomic_load_n(&location->leaving, __ATOMIC_ACQUIRE) & REASON);
 }
 
 enum kr_evicted kr_location_retired_why(const struct keyroute_location *location)
 {
-  enum kr_evicted own = (enum kr_evicted)__atomic_load_n(&location->retired, __ATOMIC_ACQUIRE);
+  enum kr_evicted own = own_reason(location);
 
   return own == KR_NOT_EVICTED && kr_location_retired(location) ? KR_EVICTED_SERVER : own;
 }
@@ -254,30 +358,29 @@ enum kr_evicted kr_location_retired_why(const struct keyroute_location *location
 bool kr_location_report(struct keyroute_location *location)
 {
   /* Relaxed: it only says who is first. What the others need to see is that it is retired. */
-  return __atomic_exchange_n(&location->reported, true, __ATOMIC_RELAXED);
+  return (__atomic_fetch_or(&location->leaving, REPORTED, __ATOMIC_RELAXED) & REPORTED) != 0;
 }
 
 bool kr_location_reported(const struct keyroute_location *location)
 {
-  return __atomic_load_n(&location->reported, __ATOMIC_RELAXED);
+  return (__atomic_load_n(&location->leaving, __ATOMIC_RELAXED) & REPORTED) != 0;
 }
 
 bool kr_location_retired(const struct keyroute_location *location)
 {
   const struct kr_server *primary = location->replicas[0].server;
 
-  return __atomic_load_n(&location->retired, __ATOMIC_ACQUIRE) != KR_NOT_EVICTED ||
-         (primary != NULL && kr_server_dropped(primary));
+  return own_reason(location) != KR_NOT_EVICTED || (primary != NULL && kr_server_dropped(primary));
 }
 
 struct keyroute_bytes keyroute_location_table(const struct keyroute_location *location)
 {
-  return kr_bytes(name_of(location), location->table_len);
+  return kr_label_table(location->label);
 }
 
 struct keyroute_bytes keyroute_location_start_key(const struct keyroute_location *location)
 {
-  return kr_bytes(name_of(location) + location->table_len + 1, location->start_len);
+  return kr_bytes(text_of(location) + location->end_len, location->start_len);
 }
 
 struct keyroute_bytes keyroute_location_end_key(const struct keyroute_location *location)
@@ -310,44 +413,91 @@ static bool has_primary_name(const struct keyroute_location *location, int repli
   return replica <= 0 || location->one_name;
 }
 
+/* Does a replica's name end with its encoded name? */
+static bool shows_encoded(const struct keyroute_location *location)
+{
+  return !location->is_spelt || location->encoded_inside;
+}
+
+static void make_encoded(char out[33], const struct keyroute_location *location, int replica)
+{
+  kr_region_encoded_name(out, keyroute_location_table(location),
+                         keyroute_location_start_key(location), location->region_id,
+                         replica > 0 ? replica : 0);
+}
+
 size_t keyroute_location_encoded_name(const struct keyroute_location *location, int replica,
                                       void *out, size_t size)
 {
   char encoded[33];
 
-  if (has_primary_name(location, replica)) {
-    return copy_out(out, size, primary_encoded(location));
+  if (has_primary_name(location, replica) && location->is_spelt) {
+    return copy_out(out, size, read_spelling(location).encoded);
   }
-  if (!location->encoded_inside) {
+  if (!shows_encoded(location)) {
     return 0; /* a catalog region's: a hash of another kind, which nothing here needs */
   }
-  kr_region_encoded_name(encoded, keyroute_location_table(location),
-                         keyroute_location_start_key(location), location->region_id, replica);
+  make_encoded(encoded, location, replica);
   return copy_out(out, size, keyroute_string(encoded));
+}
+
+/* Make what ends a name that is not kept; its length. Who wants no more than the id of it, or the
+ * length alone, pays for no hash. */
+static size_t make_tail(char out[TAIL_ROOM], const struct keyroute_location *location, int replica,
+                        size_t wanted)
+{
+  size_t id_len = kr_region_id_text(out, location->region_id, replica);
+
+  if (!shows_encoded(location)) {
+    return id_len;
+  }
+  memset(out + id_len, '.', 34);
+  if (wanted > id_len + 1) {
+    make_encoded(out + id_len + 1, location, replica);
+    out[id_len + 33] = '.';
+  }
+  return id_len + 34;
+}
+
+/* Room for a name, which is written part by part; what does not fit is counted all the same. */
+struct room {
+  uint8_t *out;
+  size_t size, len;
+};
+
+static size_t room_left(const struct room *room)
+{
+  return room->len < room->size ? room->size - room->len : 0;
+}
+
+static void add(struct room *room, struct keyroute_bytes part)
+{
+  size_t left = room_left(room);
+
+  if (left > 0) {
+    copy_out(room->out + room->len, left, part);
+  }
+  room->len += part.len;
 }
 
 size_t keyroute_location_region_name(const struct keyroute_location *location, int replica,
                                      void *out, size_t size)
 {
-  char tail[64];
-  size_t head_len = (size_t)location->table_len + location->start_len + 2;
+  struct room room = {out, size, 0};
 
-  if (has_primary_name(location, replica)) {
-    return copy_out(out, size, name_view(location));
-  }
-  int tail_len =
-      snprintf(tail, sizeof(tail), "%lld_%04X", (long long)location->region_id, (unsigned)replica);
+  add(&room, keyroute_location_table(location));
+  add(&room, kr_bytes(",", 1));
+  add(&room, keyroute_location_start_key(location));
+  add(&room, kr_bytes(",", 1));
+  if (has_primary_name(location, replica) && location->is_spelt) {
+    add(&room, read_spelling(location).tail);
+  } else {
+    char tail[TAIL_ROOM];
+    size_t len = make_tail(tail, location, replica, room_left(&room));
 
-  if (location->encoded_inside) {
-    tail[tail_len] = '.';
-    keyroute_location_encoded_name(location, replica, tail + tail_len + 1, 32);
-    memcpy(tail + tail_len + 33, ".", 2);
+    add(&room, kr_bytes(tail, len));
   }
-  copy_out(out, size, kr_bytes(name_of(location), head_len));
-  if (size > head_len) {
-    copy_out((uint8_t *)out + head_len, size - head_len, keyroute_string(tail));
-  }
-  return head_len + strlen(tail);
+  return room.len;
 }
 
 struct keyroute_bytes kr_location_replica_name(const struct keyroute_location *location,
@@ -377,7 +527,17 @@ char *kr_location_print(char *out, size_t size, const struct keyroute_location *
 
 bool kr_location_same_name(const struct keyroute_location *a, const struct keyroute_location *b)
 {
-  return kr_bytes_equal(name_view(a), name_view(b));
+  bool same_table = a->label == b->label ||
+                    kr_bytes_equal(keyroute_location_table(a), keyroute_location_table(b));
+
+  if (!same_table || a->is_spelt != b->is_spelt ||
+      !kr_bytes_equal(keyroute_location_start_key(a), keyroute_location_start_key(b))) {
+    return false;
+  }
+  if (a->is_spelt) {
+    return kr_bytes_equal(read_spelling(a).tail, read_spelling(b).tail);
+  }
+  return a->region_id == b->region_id;
 }
 
 struct kr_server *kr_location_server(const struct keyroute_location *location, int replica)

@@ -2,6 +2,7 @@
 #define KR_LOCATION_H
 
 #include "lib/buf.h"
+#include "lib/label.h"
 #include "lib/rcu.h"
 #include "lib/server.h"
 
@@ -47,29 +48,26 @@ enum kr_evicted {
   KR_EVICTED_CLEARED   /* somebody had the cache forget it */
 };
 
-/* A location; one allocation with the region's end key and name behind the replicas. Immutable once
- * published, but for refs, retired, touched and reported, and what the cache keeps in it. */
+/* A location; one allocation with the region's keys behind the replicas. Immutable once published,
+ * but for refs, leaving and touched, and what the cache keeps in it. (Bit-fields share a byte only
+ * with what is immutable too.) */
 struct keyroute_location {
-  size_t refs;             /* atomic */
-  uint8_t retired;         /* atomic: enum kr_evicted; if not 0 a hit treats it as a miss */
-  bool touched;            /* atomic: hit since the mark was last taken */
-  bool reported;           /* atomic: the application has reported this handle */
-  uint8_t replica_count;   /* room in replicas[] */
-  uint32_t state : 4;      /* enum kr_region_state */
-  uint32_t hops : 4;       /* replicas' places taken from hints since the catalog was read */
-  uint32_t table_len : 24; /* of the name */
-  uint32_t start_len;      /* of the name, behind the table and a comma */
-  uint32_t name_len;
-  uint32_t encoded_len : 30;
-  uint32_t encoded_inside : 1; /* it is part of the name, else it is behind it */
-  uint32_t one_name : 1;       /* all replicas are called as the primary */
-  uint32_t end_len;            /* before the name */
-  uint32_t expires_ds;         /* age.c: the end of its time to live; loop thread */
-  uint32_t used_ds;            /* age.c: when it was last known to be in use; loop thread */
+  struct kr_label *label; /* counted */
   int64_t region_id;
-  uint64_t stored; /* the cache's own count when it was stored; loop thread */
-  uint64_t sent;   /* the same when the last read that found it so was sent; loop thread */
-  struct kr_mem *mem;
+  uint32_t refs; /* atomic */
+  uint16_t start_len, end_len;
+  uint8_t one_name : 1;       /* all replicas are called as the primary */
+  uint8_t is_spelt : 1;       /* a spelling of its own stands behind the keys */
+  uint8_t encoded_inside : 1; /* that spelling shows the encoded name, else it is behind it */
+  uint8_t leaving;            /* atomic: enum kr_evicted, and whether the handle was reported */
+  bool touched;               /* atomic: hit since the mark was last taken */
+  uint8_t replica_count;      /* room in replicas[] */
+  uint8_t state : 4;          /* enum kr_region_state */
+  uint8_t hops : 4;           /* replicas' places taken from hints since the catalog was read */
+  uint32_t expires_ds;        /* age.c: the end of its time to live; loop thread */
+  uint32_t used_ds;           /* age.c: when it was last known to be in use; loop thread */
+  uint64_t stored;            /* the cache's own count when it was stored; loop thread */
+  uint64_t sent; /* the same when the last read that found it so was sent; loop thread */
   union {
     struct {                                 /* while it is in the cache; loop thread */
       struct keyroute_location *prev, *next; /* ring.c */
@@ -83,12 +81,16 @@ struct keyroute_location {
 /* More replicas than HBase allows anybody to want. */
 #define KR_REPLICAS_MAX 255
 
+/* No start or end key is longer: what a catalog says of one that is cannot be kept. (HBase's rows
+ * have 32767 bytes at most, a range directory's 4094.) */
+#define KR_LOCATION_KEY_MAX UINT16_MAX
+
 /* What a location is made of; all copied, servers counted anew. */
 struct kr_location_parts {
   struct keyroute_bytes name; /* region name as the catalog's row key spells it */
   size_t table_len;
   size_t start_len;
-  struct keyroute_bytes encoded; /* a view into name, or text of its own for catalog regions */
+  struct keyroute_bytes encoded; /* a view into name, or text of its own where that lacks it */
   struct keyroute_bytes end_key;
   int64_t region_id;
   bool one_name; /* all replicas are called as the primary */
@@ -100,6 +102,10 @@ struct kr_location_parts {
 /* NULL = out of memory. One count is the caller's. */
 struct keyroute_location *kr_location_new(struct kr_mem *mem,
                                           const struct kr_location_parts *parts);
+
+/* Share a label, if it names the location's table. Only before the location is published: views of
+ * its table's name end. */
+void kr_location_relabel(struct keyroute_location *location, struct kr_label *label);
 
 /* A copy that is neither retired nor reported, whose replicas may be changed until it is published.
  * NULL = out of memory. */
@@ -158,7 +164,7 @@ bool kr_location_retired(const struct keyroute_location *location);
  * while it is in a ring. */
 void kr_location_release_later(struct keyroute_location *location);
 
-/* Memory that a location takes, the allocator's own included. */
+/* Memory that a location takes, the allocator's own included; without its label. */
 size_t kr_location_size(const struct keyroute_location *location);
 
 #endif

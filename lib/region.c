@@ -84,19 +84,25 @@ static void hash(MD5_CTX *md5, struct keyroute_bytes bytes)
   }
 }
 
+size_t kr_region_id_text(char out[KR_REGION_ID_ROOM], int64_t id, int replica)
+{
+  return (size_t)snprintf(out, KR_REGION_ID_ROOM, replica > 0 ? "%lld_%04X" : "%lld", (long long)id,
+                          (unsigned)replica);
+}
+
 void kr_region_encoded_name(char out[33], struct keyroute_bytes table,
                             struct keyroute_bytes start_key, int64_t id, int replica)
 {
-  char tail[40];
+  char id_text[KR_REGION_ID_ROOM];
+  size_t id_len = kr_region_id_text(id_text, id, replica);
   MD5_CTX md5;
 
-  snprintf(tail, sizeof(tail), replica > 0 ? ",%lld_%04X" : ",%lld", (long long)id,
-           (unsigned)replica);
   MD5Init(&md5);
   hash(&md5, table);
   hash(&md5, kr_bytes(",", 1));
   hash(&md5, start_key);
-  hash(&md5, keyroute_string(tail));
+  hash(&md5, kr_bytes(",", 1));
+  hash(&md5, kr_bytes(id_text, id_len));
   MD5End(&md5, out);
 }
 

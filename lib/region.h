@@ -20,6 +20,11 @@ int kr_region_name_parse(struct kr_region_name *out, struct keyroute_bytes name)
 void kr_region_encoded_name(char out[33], struct keyroute_bytes table,
                             struct keyroute_bytes start_key, int64_t id, int replica);
 
+/* How the id of a replica is spelt behind the last comma of its region's name: "id", and "id_RRRR"
+ * for others than the primary. Returns the length; no NUL is added. */
+enum { KR_REGION_ID_ROOM = 32 };
+size_t kr_region_id_text(char out[KR_REGION_ID_ROOM], int64_t id, int replica);
+
 /* A RegionInfo value ("PBUF" + message), copied into one allocation. */
 struct kr_region_info {
   struct keyroute_bytes table; /* canonical: without "default:" */
