@@ -46,7 +46,9 @@ static const char map[] = "map";
 /* That of meta1 where nobody says it. */
 enum { META1_ID = 1 };
 
-_Static_assert(KR_DESCRIPTOR_REPLICAS_MAX <= KR_REPLICAS_MAX, "a location has room for all");
+_Static_assert(KR_DESCRIPTOR_REPLICAS_MAX <= KR_REPLICAS_MAX &&
+                   KR_DESCRIPTOR_KEY_MAX <= KR_LOCATION_KEY_MAX,
+               "a location has room for all");
 
 /* ---- Tables ---- */
 

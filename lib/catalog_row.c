@@ -13,6 +13,8 @@
  *     replica is then merely on no server.
  *  3. What an older generation does not write is simply not there: replicas, sequence numbers,
  *     states.
+ *  4. A key that no location has room for (location.h) makes the row CORRUPT. No server takes a row
+ *     half as long.
  *
  * Threads: the loop, for servers are interned there.  Source: HBase CatalogFamilyFormat
  */
@@ -79,6 +81,12 @@ static const char *disagreement(const struct kr_region_name *name,
   }
   if (info->replica != 0) {
     return "its regioninfo is that of a replica";
+  }
+  if (info->start_key.len > KR_LOCATION_KEY_MAX) {
+    return "its regioninfo has too long a start key";
+  }
+  if (info->end_key.len > KR_LOCATION_KEY_MAX) {
+    return "its regioninfo has too long an end key";
   }
   if (info->end_key.len > 0 && kr_bytes_compare(info->end_key, info->start_key) <= 0) {
     return "its regioninfo ends at or below its start key";

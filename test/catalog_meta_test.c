@@ -416,6 +416,43 @@ START_TEST(test_catalog_meta__regioninfo_unlike_its_key_is_corrupt)
 }
 END_TEST
 
+/* A start key of so many bytes, or an end key. */
+static struct kr_catalog_row parse_long(struct fixture *fixture, size_t len, bool is_start)
+{
+  static char key[KR_LOCATION_KEY_MAX + 2], name[KR_LOCATION_KEY_MAX + 16];
+  static uint8_t value[KR_LOCATION_KEY_MAX + 100];
+  struct made_row made = {.count = 0};
+  struct info info = good_info();
+
+  memset(key, 'r', len);
+  key[len] = '\0';
+  *(is_start ? &info.start : &info.end) = key;
+  if (is_start) {
+    info.end = "";
+  }
+  snprintf(name, sizeof(name), "t,%s,5", info.start);
+  add_cell(&made, "regioninfo", kr_bytes(value, pack_info(value, &info)));
+  return parse(fixture, "t", name, &made);
+}
+
+START_TEST(test_catalog_meta__key_that_no_location_has_room_for_is_corrupt)
+{
+  static const char *const reasons[] = {
+      "rr...: its regioninfo has too long a start key",
+      "catalog row t,a,5: its regioninfo has too long an end key"};
+  struct fixture fixture = fixture_new();
+  struct kr_catalog_row row = parse_long(&fixture, KR_LOCATION_KEY_MAX, _i == 0);
+
+  ck_assert_uint_eq(keyroute_location_start_key(row.location).len, _i == 0 ? UINT16_MAX : 1);
+  ck_assert_uint_eq(keyroute_location_end_key(row.location).len, _i == 1 ? UINT16_MAX : 0);
+  keyroute_location_release(row.location);
+  row = parse_long(&fixture, KR_LOCATION_KEY_MAX + 1, _i == 0);
+  ck_assert_ptr_null(row.location);
+  ck_assert_msg(strstr(row.failure.message, reasons[_i]) != NULL, "%s", row.failure.message);
+  fixture_free(&fixture);
+}
+END_TEST
+
 /* ---- Servers ---- */
 
 /* The location of a good row with this server cell. */
@@ -935,6 +972,7 @@ static Suite *suite(void)
   tcase_add_test(tests, test_s058_damaged_regioninfo_is_corrupt);
   tcase_add_test(tests, test_catalog_meta__key_that_is_no_region_name_is_corrupt);
   tcase_add_test(tests, test_s003_row_of_another_table_is_not_believed);
+  tcase_add_loop_test(tests, test_catalog_meta__key_that_no_location_has_room_for_is_corrupt, 0, 2);
   tcase_add_loop_test(tests, test_catalog_meta__regioninfo_unlike_its_key_is_corrupt, 0,
                       (int)(sizeof(disagreements) / sizeof(disagreements[0])));
   tcase_add_loop_test(tests, test_catalog_meta__server_that_is_not_host_and_port_is_corrupt, 0,

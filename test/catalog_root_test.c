@@ -280,6 +280,25 @@ START_TEST(test_catalog_root__row_unlike_its_key_is_corrupt)
 }
 END_TEST
 
+START_TEST(test_catalog_root__key_that_no_location_has_room_for_is_corrupt)
+{
+  static char key[KR_LOCATION_KEY_MAX + 1];
+  static const char *const reasons[] = {"too long a start key", "too long an end key"};
+  struct made094 region = {.table = "t", .id = 5};
+  struct keyroute_bytes *which = _i == 0 ? &region.start : &region.end;
+
+  *which = kr_bytes(memset(key, 'r', sizeof(key)), sizeof(key) - 1);
+  struct kr_catalog_row row = parse("t", &region, NULL);
+
+  ck_assert_ptr_nonnull(row.location);
+  keyroute_location_release(row.location);
+  which->len++;
+  row = parse("t", &region, NULL);
+  ck_assert_ptr_null(row.location);
+  ck_assert_msg(strstr(row.failure.message, reasons[_i]) != NULL, "%s", row.failure.message);
+}
+END_TEST
+
 START_TEST(test_catalog_root__disabled_tables_are_not_told_here)
 {
   ck_assert_ptr_null(catalog->state_family);
@@ -363,6 +382,7 @@ static Suite *suite(void)
   tcase_add_test(tests, test_catalog_root__split_parent_is_told_and_its_daughters_are_left_alone);
   tcase_add_test(tests, test_catalog_root__region_without_a_server_is_on_none);
   tcase_add_loop_test(tests, test_catalog_root__row_unlike_its_key_is_corrupt, 0, 6);
+  tcase_add_loop_test(tests, test_catalog_root__key_that_no_location_has_room_for_is_corrupt, 0, 2);
   tcase_add_test(tests, test_catalog_root__disabled_tables_are_not_told_here);
   tcase_add_loop_test(tests, test_catalog_root__root_is_read_in_each_spelling, 0,
                       (int)(sizeof(places) / sizeof(places[0])));

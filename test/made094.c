@@ -35,8 +35,12 @@ void made094_name(struct kr_buf *out, const struct made094 *region)
 
 static void write_len(struct kr_buf *out, size_t len)
 {
-  must_work(len <= UINT16_MAX);
-  if (len > 255) {
+  must_work(len < 1 << 24);
+  if (len > UINT16_MAX) {
+    kr_buf_u8(out, 0x8d);
+    kr_buf_u8(out, (uint8_t)(len >> 16));
+    kr_buf_u8(out, (uint8_t)(len >> 8));
+  } else if (len > 255) {
     kr_buf_u8(out, 0x8e);
     kr_buf_u8(out, (uint8_t)(len >> 8));
   } else if (len > 127) {
