@@ -153,9 +153,9 @@ size_t kr_block_size(const struct kr_block *block)
   return kr_mem_taken((size_t)(end - (const uint8_t *)block));
 }
 
-static void free_block(struct kr_rcu_head *head)
+static void free_block(struct kr_rcu_link *link)
 {
-  struct kr_block *block = (struct kr_block *)((char *)head - offsetof(struct kr_block, rcu));
+  struct kr_block *block = (struct kr_block *)((char *)link - offsetof(struct kr_block, later));
   struct kr_mem *mem = block->mem;
 
   kr_free(mem, block);
@@ -164,6 +164,8 @@ static void free_block(struct kr_rcu_head *head)
 
 void kr_block_free_later(struct kr_block *block, struct kr_mem *mem)
 {
+  static struct kr_rcu_queue gone = {.free = free_block};
+
   block->mem = kr_mem_ref(mem);
-  kr_rcu_defer(&block->rcu, free_block);
+  kr_rcu_enqueue(&gone, &block->later);
 }

@@ -9,9 +9,9 @@
 /* A block: a stretch of one lane of a skip list, sorted. In lane 0 its slots are values, above they
  * are the blocks of the lane below. */
 struct kr_block {
-  struct kr_rcu_head rcu; /* used once replaced */
-  struct kr_mem *mem;     /* counted, set once replaced: the list may be gone before the block */
-  uint8_t count;          /* of slots, those of values taken out included */
+  struct kr_rcu_link later; /* used once replaced */
+  struct kr_mem *mem;       /* counted, set once replaced: the list may be gone before the block */
+  uint8_t count;            /* of slots, those of values taken out included */
   uint8_t lane;
   uint32_t fence_len;
   uint32_t skip_len; /* bytes in front that all keys of the block's span share */

@@ -317,17 +317,19 @@ void keyroute_location_release(struct keyroute_location *location)
   kr_label_release(label);
 }
 
-static void release_now(struct kr_rcu_head *head)
+static void release_now(struct kr_rcu_link *link)
 {
-  char *member = (char *)head;
+  char *member = (char *)link;
 
   keyroute_location_release(
-      (struct keyroute_location *)(void *)(member - offsetof(struct keyroute_location, rcu)));
+      (struct keyroute_location *)(void *)(member - offsetof(struct keyroute_location, later)));
 }
 
 void kr_location_release_later(struct keyroute_location *location)
 {
-  kr_rcu_defer(&location->rcu, release_now);
+  static struct kr_rcu_queue gone = {.free = release_now};
+
+  kr_rcu_enqueue(&gone, &location->later);
 }
 
 void kr_location_retire(struct keyroute_location *location, enum kr_evicted reason)

@@ -73,7 +73,7 @@ struct keyroute_location {
       struct keyroute_location *prev, *next; /* ring.c */
       struct keyroute_table *table;
     } cached;
-    struct kr_rcu_head rcu; /* once it has left the cache */
+    struct kr_rcu_link later; /* once it has left the cache */
   };
   struct kr_replica replicas[];
 };

@@ -15,11 +15,15 @@
  *     defers or waits, not before: most children only execute something.
  *  5. A fork inside a read section cannot wait for that, for liburcu's thread may be waiting for
  *     the very section. It goes by without, and its child may end the section but do no more.
+ *  6. Things of a queue share the queue's head: it stands for those that are passing, while others
+ *     wait. Each time it comes back those that have passed are freed, and those that wait pass
+ *     next. It is with liburcu from the first thing put in until nothing waits any more.
  *
  * Threads: any. The thread sanitizer sees neither liburcu's barriers (it is not built with it) nor
  * the idea of a grace period, so a sanitized build tells it the two facts it lacks: what a reader
  * did in its section is over before anything deferred runs, and so is what was done before the
- * deferring. It is told no more than that: memory freed without deferring is still reported.
+ * deferring (rcu_order.h). It is told no more than that: memory freed without deferring is still
+ * reported.
  *
  * liburcu ends the process if it finds no memory for a thread's entry or for its own thread; it has
  * no way to return that. An application that prepares liburcu-bp for forks itself, in handlers of
@@ -30,6 +34,7 @@
  */
 #include "lib/rcu.h"
 
+#include "lib/rcu_order.h"
 #include "lib/signals.h"
 
 #include <assert.h>
@@ -37,102 +42,25 @@
 #include <stdatomic.h>
 #include <urcu-bp.h>
 
-#if defined(__SANITIZE_THREAD__)
-#define KR_RCU_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define KR_RCU_TSAN 1
-#endif
-#endif
-
 _Static_assert(sizeof(struct rcu_head) <= sizeof(((struct kr_rcu_head *)NULL)->room),
                "kr_rcu_head has room for liburcu's head");
 _Static_assert(_Alignof(struct rcu_head) <= _Alignof(struct kr_rcu_head),
                "kr_rcu_head is aligned as liburcu's head");
 _Static_assert(offsetof(struct kr_rcu_head, room) == 0, "one address is both heads");
 
-#ifdef KR_RCU_TSAN
-#include <sanitizer/tsan_interface.h>
-
-/* In the sanitizer's library, though not in its header: what this thread does between the two is
- * not taken down. */
-void __tsan_ignore_thread_begin(void);
-void __tsan_ignore_thread_end(void);
-
 /* Only their addresses mean something: the order "section ended -> deferred function runs", and
  * "deferred function ran -> barrier returns". */
 static char sections_ended, deferred_ran;
 
-/* How deep this thread's sections nest. Only the end of the outermost one is told: at an inner end
- * the reader still reads. */
-static _Thread_local unsigned depth;
-
-static void tell_begin(void)
-{
-  depth++;
-}
-
-static void tell_end(void)
-{
-  if (--depth == 0) {
-    __tsan_release(&sections_ended);
-  }
-}
-
-static void tell_before(void *order)
-{
-  __tsan_release(order);
-}
-
-static void tell_after(void *order)
-{
-  __tsan_acquire(order);
-}
-
-/* What liburcu allocates here its own thread frees, in an order of its own making. Only liburcu's
- * code runs meanwhile, none of ours. */
-static void barrier(void)
-{
-  __tsan_ignore_thread_begin();
-  urcu_bp_barrier();
-  __tsan_ignore_thread_end();
-}
-#else
-static char sections_ended, deferred_ran;
-
-static void tell_begin(void)
-{
-}
-
-static void tell_end(void)
-{
-}
-
-static void tell_before(void *order)
-{
-  (void)order;
-}
-
-static void tell_after(void *order)
-{
-  (void)order;
-}
-
-static void barrier(void)
-{
-  urcu_bp_barrier();
-}
-#endif
-
 void kr_rcu_read_begin(void)
 {
   urcu_bp_read_lock();
-  tell_begin();
+  kr_order_section_begin();
 }
 
 void kr_rcu_read_end(void)
 {
-  tell_end();
+  kr_order_section_end(&sections_ended);
   urcu_bp_read_unlock();
 }
 
@@ -155,6 +83,11 @@ static void start_thread(void)
 
 /* Held over a fork, as liburcu's locks are. */
 static pthread_mutex_t reviving = PTHREAD_MUTEX_INITIALIZER;
+
+/* The same: to put something into a queue and to hand its head to liburcu is one step, of which a
+ * child must not find the half. It may be wanted inside a read section, so whoever holds it waits
+ * for nobody, and a fork takes it once liburcu's thread, which waits for sections, stands still. */
+static pthread_mutex_t enqueueing = PTHREAD_MUTEX_INITIALIZER;
 
 /* In a child whose copy of liburcu's thread is not there: call_rcu's lock is still held then. */
 static atomic_bool orphaned;
@@ -180,7 +113,9 @@ void kr_rcu_before_fork(void)
   if (!atomic_load_explicit(&orphaned, memory_order_relaxed)) {
     urcu_bp_call_rcu_before_fork();
   }
-  /* Behind it, for liburcu's thread needs these locks in order to come to a stand. */
+  pthread_mutex_lock(&enqueueing);
+  /* Behind both, for liburcu's thread needs these locks in order to come to a stand, and who puts
+   * something into a queue may need them too. */
   urcu_bp_before_fork();
 }
 
@@ -190,6 +125,7 @@ void kr_rcu_after_fork_in_parent(void)
     return;
   }
   urcu_bp_after_fork_parent();
+  pthread_mutex_unlock(&enqueueing);
   if (!atomic_load_explicit(&orphaned, memory_order_relaxed)) {
     urcu_bp_call_rcu_after_fork_parent();
   }
@@ -203,6 +139,7 @@ void kr_rcu_after_fork_in_child(void)
     return;
   }
   urcu_bp_after_fork_child();
+  pthread_mutex_unlock(&enqueueing);
   atomic_store_explicit(&orphaned, true, memory_order_relaxed);
   pthread_mutex_unlock(&reviving);
 }
@@ -236,26 +173,138 @@ static void run_deferred(struct rcu_head *inner)
 {
   struct kr_rcu_head *head = (struct kr_rcu_head *)inner;
 
-  tell_after(head);
-  tell_after(&sections_ended);
+  kr_order_acquire(head);
+  kr_order_acquire(&sections_ended);
   head->fn(head);
-  tell_before(&deferred_ran);
+  kr_order_release(&deferred_ran);
 }
 
-void kr_rcu_defer(struct kr_rcu_head *head, void (*fn)(struct kr_rcu_head *head))
+/* Hand a head to liburcu, whose thread was started. */
+static void hand_over(struct kr_rcu_head *head, void (*fn)(struct kr_rcu_head *head))
+{
+  head->fn = fn;
+  kr_order_release(head);
+  urcu_bp_call_rcu((struct rcu_head *)head, run_deferred);
+}
+
+/* Before anything is deferred. False = never to be freed: there is nobody to do it. */
+static bool prepare(void)
 {
   static pthread_once_t started = PTHREAD_ONCE_INIT;
 
   if (!kr_rcu_usable()) {
-    return; /* never to be freed: there is nobody to do it */
+    return false;
   }
   revive_if_orphaned();
   pthread_once(&started, start_thread);
-  head->fn = fn;
-  tell_before(head);
-  urcu_bp_call_rcu((struct rcu_head *)head, run_deferred);
+  return true;
 }
 
+void kr_rcu_defer(struct kr_rcu_head *head, void (*fn)(struct kr_rcu_head *head))
+{
+  if (prepare()) {
+    hand_over(head, fn);
+  }
+}
+
+/* ---- Queues (invariant 6) ---- */
+
+/* All that were ever used; grows at this end. */
+static _Atomic(struct kr_rcu_queue *) queues;
+
+/* A queue's `waiting` is NULL while its head is not with liburcu, else a list that ends at `end`.
+ */
+
+static void free_all(struct kr_rcu_queue *queue)
+{
+  struct kr_rcu_link *link = queue->passing;
+
+  while (link != &queue->end) {
+    struct kr_rcu_link *next = link->next;
+
+    queue->free(link);
+    link = next;
+  }
+}
+
+/* Those of the queue that were passing have passed. On liburcu's thread. */
+static void queue_passed(struct kr_rcu_head *head)
+{
+  char *member = (char *)head;
+  struct kr_rcu_queue *queue = (void *)(member - offsetof(struct kr_rcu_queue, head));
+  struct kr_rcu_link *none = &queue->end;
+
+  free_all(queue);
+  /* Release, with is_idle: who finds the head back finds all freed. */
+  if (!__atomic_compare_exchange_n(&queue->waiting, &none, NULL, false, __ATOMIC_RELEASE,
+                                   __ATOMIC_RELAXED)) {
+    /* Acquire: what was done before a thing was put in is seen by who frees it. */
+    queue->passing = __atomic_exchange_n(&queue->waiting, &queue->end, __ATOMIC_ACQUIRE);
+    hand_over(head, queue_passed);
+  }
+}
+
+static void list_queue(struct kr_rcu_queue *queue)
+{
+  queue->known = true;
+  queue->others = atomic_load_explicit(&queues, memory_order_relaxed);
+  atomic_store_explicit(&queues, queue, memory_order_release); /* with all_idle's acquire */
+}
+
+/* Have a thing wait where others do already. False = none do, nor pass. Only the head's coming back
+ * can be between the load and the exchange, for `enqueueing` is held. */
+static bool wait_with_others(struct kr_rcu_queue *queue, struct kr_rcu_link *link)
+{
+  /* Acquire: where nothing passes any more, what is set next is not mixed up with what was. */
+  link->next = __atomic_load_n(&queue->waiting, __ATOMIC_ACQUIRE);
+  while (link->next != NULL) {
+    if (__atomic_compare_exchange_n(&queue->waiting, &link->next, link, false, __ATOMIC_RELEASE,
+                                    __ATOMIC_ACQUIRE)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void kr_rcu_enqueue(struct kr_rcu_queue *queue, struct kr_rcu_link *link)
+{
+  if (!prepare()) {
+    return;
+  }
+  pthread_mutex_lock(&enqueueing);
+  if (!queue->known) {
+    list_queue(queue);
+  }
+  if (!wait_with_others(queue, link)) {
+    link->next = &queue->end;
+    queue->passing = link;
+    /* Relaxed: nobody but who holds the lock looks before the head comes back. */
+    __atomic_store_n(&queue->waiting, &queue->end, __ATOMIC_RELAXED);
+    hand_over(&queue->head, queue_passed);
+  }
+  pthread_mutex_unlock(&enqueueing);
+}
+
+static bool all_idle(void)
+{
+  const struct kr_rcu_queue *queue = atomic_load_explicit(&queues, memory_order_acquire);
+
+  while (queue != NULL && __atomic_load_n(&queue->waiting, __ATOMIC_ACQUIRE) == NULL) {
+    queue = queue->others;
+  }
+  return queue == NULL;
+}
+
+/* What liburcu allocates for it its own thread frees, in an order of its own making. */
+static void barrier(void)
+{
+  kr_order_ignore_begin();
+  urcu_bp_barrier();
+  kr_order_ignore_end();
+}
+
+/* What waits in a queue now is freed when its head comes back for the third time at the latest: it
+ * may just be coming back, with others passing next. Each round waits for one coming. */
 void kr_rcu_barrier(void)
 {
   assert(!kr_rcu_reading());
@@ -264,5 +313,8 @@ void kr_rcu_barrier(void)
   }
   revive_if_orphaned();
   barrier();
-  tell_after(&deferred_ran);
+  for (int round = 1; round < 3 && !all_idle(); round++) {
+    barrier();
+  }
+  kr_order_acquire(&deferred_ran);
 }

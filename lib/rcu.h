@@ -17,8 +17,25 @@ struct kr_rcu_head {
 };
 void kr_rcu_defer(struct kr_rcu_head *head, void (*fn)(struct kr_rcu_head *head));
 
-/* Wait until all that was deferred before has run. Blocks: not in a read section, not on the
- * loop. */
+/* The same for many things of one kind, each of which has room for one pointer only. A queue lives
+ * as long as the process: `static struct kr_rcu_queue queue = {.free = fn};`. Never blocks on
+ * readers. Any thread. */
+struct kr_rcu_link {
+  struct kr_rcu_link *next;
+};
+struct kr_rcu_queue {
+  void (*free)(struct kr_rcu_link *link);
+  struct kr_rcu_link *waiting; /* atomic: what waits for the next grace period, last come first */
+  struct kr_rcu_link *passing; /* what waits for the one under way */
+  struct kr_rcu_link end;      /* marks a list's end */
+  struct kr_rcu_queue *others; /* queues that were used before */
+  struct kr_rcu_head head;
+  bool known;
+};
+void kr_rcu_enqueue(struct kr_rcu_queue *queue, struct kr_rcu_link *link);
+
+/* Wait until all that was deferred, or put into queues, before has run. Blocks: not in a read
+ * section, not on the loop. */
 void kr_rcu_barrier(void);
 
 /* Around a fork, in the thread that forks. */

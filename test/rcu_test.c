@@ -7,6 +7,7 @@
  */
 #include "lib/rcu.h"
 
+#include "test/child.h"
 #include "test/run_suite.h"
 
 #include <check.h>
@@ -15,9 +16,12 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 struct thing {
   struct kr_rcu_head rcu;
+  struct kr_rcu_link later;
+  atomic_int freed; /* how often */
   int value;
 };
 
@@ -187,6 +191,210 @@ START_TEST(test_rcu__deferred_free_is_clean_to_the_sanitizer)
 }
 END_TEST
 
+/* ---- Queues ---- */
+
+static void free_queued(struct kr_rcu_link *link)
+{
+  struct thing *thing = (struct thing *)((char *)link - offsetof(struct thing, later));
+
+  thing->value = -1;
+  atomic_fetch_add(&thing->freed, 1);
+}
+
+static struct kr_rcu_queue queue = {.free = free_queued}, other_queue = {.free = free_queued};
+
+enum { THINGS = 3000 };
+
+static struct thing things[THINGS];
+
+static int count_freed(int from, int to)
+{
+  int freed = 0;
+
+  for (int i = from; i < to; i++) {
+    freed += atomic_load(&things[i].freed);
+  }
+  return freed;
+}
+
+static void enqueue(int from, int to)
+{
+  for (int i = from; i < to; i++) {
+    kr_rcu_enqueue(i % 3 == 0 ? &other_queue : &queue, &things[i].later);
+  }
+}
+
+static void check_each_freed_once(void)
+{
+  for (int i = 0; i < THINGS; i++) {
+    ck_assert_int_eq(atomic_load(&things[i].freed), 1);
+  }
+}
+
+START_TEST(test_rcu__barrier_frees_once_what_was_put_into_queues_before)
+{
+  for (int i = 0; i < THINGS; i += 10) {
+    enqueue(i, i + 10);
+    if (i % 1000 == 500) {
+      kr_rcu_barrier();
+      ck_assert_int_eq(count_freed(0, THINGS), i + 10);
+    }
+  }
+  kr_rcu_barrier();
+
+  check_each_freed_once();
+}
+END_TEST
+
+START_TEST(test_rcu__queued_things_wait_for_the_sections_open_when_they_came)
+{
+  struct reader first = {.shared = new_thing(7)}, second = {.shared = first.shared};
+  pthread_t threads[2];
+
+  pthread_create(&threads[0], NULL, read_once, &first);
+  await(&first.progress, 1);
+  enqueue(0, 10); /* pass once the first has gone */
+  pthread_create(&threads[1], NULL, read_once, &second);
+  await(&second.progress, 1);
+  enqueue(10, 20);
+  ck_assert_int_eq(count_freed(0, 20), 0);
+  say(&first.may_end, 1);
+  await(&first.progress, 2);
+  for (int i = 0; i < 1000; i++) {
+    sched_yield();
+    ck_assert_int_eq(count_freed(10, 20), 0);
+  }
+  say(&second.may_end, 1);
+  kr_rcu_barrier();
+
+  ck_assert_int_eq(count_freed(0, 20), 20);
+  pthread_join(threads[0], NULL);
+  pthread_join(threads[1], NULL);
+  free(first.shared);
+}
+END_TEST
+
+static void *enqueue_half(void *arg)
+{
+  int from = *(const int *)arg;
+
+  for (int i = from; i < from + THINGS / 2; i++) {
+    kr_rcu_read_begin();
+    enqueue(i, i + 1);
+    kr_rcu_read_end();
+  }
+  return NULL;
+}
+
+START_TEST(test_rcu__many_threads_share_a_queue)
+{
+  int begins[2] = {0, THINGS / 2};
+  pthread_t threads[2];
+
+  for (int i = 0; i < 2; i++) {
+    pthread_create(&threads[i], NULL, enqueue_half, &begins[i]);
+  }
+  for (int i = 0; i < 2; i++) {
+    pthread_join(threads[i], NULL);
+  }
+  kr_rcu_barrier();
+
+  check_each_freed_once();
+}
+END_TEST
+
+static void *read_and_leave(void *arg)
+{
+  struct reader *reader = arg;
+
+  kr_rcu_read_begin();
+  reader->seen = atomic_load_explicit(&reader->shared, memory_order_acquire)->value;
+  kr_rcu_read_end();
+  say(&reader->progress, 1);
+  return NULL;
+}
+
+START_TEST(test_rcu__queued_free_is_clean_to_the_sanitizer)
+{
+  struct thing *thing = new_thing(7);
+  struct reader reader = {.shared = thing};
+  pthread_t thread;
+
+  pthread_create(&thread, NULL, read_and_leave, &reader);
+  await(&reader.progress, 1);
+  kr_rcu_enqueue(&queue, &thing->later); /* which writes its value */
+  kr_rcu_barrier();
+  free(thing);
+  pthread_join(thread, NULL);
+
+  ck_assert_int_eq(reader.seen, 7);
+}
+END_TEST
+
+#if !defined(__SANITIZE_THREAD__) /* which ends a child that starts threads */
+static atomic_bool at_work;
+
+/* Puts all things into queues again and again, in read sections that a fork must not wait for. */
+static void *enqueue_all(void *arg)
+{
+  (void)arg;
+  while (atomic_load(&at_work)) {
+    for (int i = 0; i < THINGS; i++) {
+      atomic_store(&things[i].freed, 0);
+    }
+    enqueue_half(&(int){0});
+    enqueue_half(&(int){THINGS / 2});
+    kr_rcu_barrier();
+    check_each_freed_once();
+  }
+  return NULL;
+}
+
+/* The child does not know how far the other thread had come, but whatever is in a queue is freed,
+ * and what was being freed is not freed again. */
+static void check_queues_in_child(void)
+{
+  static struct thing own;
+
+  kr_rcu_barrier();
+  for (int i = 0; i < THINGS; i++) {
+    EXPECT(atomic_load(&things[i].freed) <= 1);
+  }
+  EXPECT(queue.waiting == NULL && other_queue.waiting == NULL);
+  kr_rcu_enqueue(&queue, &own.later);
+  kr_rcu_barrier();
+  EXPECT(atomic_load(&own.freed) == 1);
+}
+
+static void fork_and_check(void)
+{
+  kr_rcu_before_fork();
+  pid_t child = fork();
+
+  if (child == 0) {
+    kr_rcu_after_fork_in_child();
+    check_queues_in_child();
+    _exit(0);
+  }
+  kr_rcu_after_fork_in_parent();
+  child_await(child);
+}
+
+START_TEST(test_rcu__queues_are_whole_in_a_child_forked_while_they_are_used)
+{
+  pthread_t thread;
+
+  atomic_store(&at_work, true);
+  pthread_create(&thread, NULL, enqueue_all, NULL);
+  for (int i = 0; i < 30; i++) {
+    fork_and_check();
+  }
+  atomic_store(&at_work, false);
+  pthread_join(thread, NULL);
+}
+END_TEST
+#endif
+
 #if defined(__SANITIZE_THREAD__)
 START_TEST(test_rcu__free_without_deferring_is_reported_by_the_sanitizer)
 {
@@ -201,12 +409,20 @@ static Suite *suite(void)
   Suite *made = suite_create("rcu");
   TCase *tests = tcase_create("all");
 
+  tcase_set_timeout(tests, 120);
   tcase_add_test(tests, test_rcu__reading_is_told_by_thread_and_nests);
   tcase_add_test(tests, test_rcu__barrier_runs_what_was_deferred_before);
   tcase_add_test(tests, test_rcu__barrier_returns_when_nothing_was_deferred);
   tcase_add_test(tests, test_rcu__deferred_function_waits_for_the_open_section);
   tcase_add_test(tests, test_rcu__deferred_function_runs_with_all_signals_blocked);
   tcase_add_test(tests, test_rcu__deferred_free_is_clean_to_the_sanitizer);
+  tcase_add_test(tests, test_rcu__barrier_frees_once_what_was_put_into_queues_before);
+  tcase_add_test(tests, test_rcu__queued_things_wait_for_the_sections_open_when_they_came);
+  tcase_add_test(tests, test_rcu__many_threads_share_a_queue);
+  tcase_add_test(tests, test_rcu__queued_free_is_clean_to_the_sanitizer);
+#if !defined(__SANITIZE_THREAD__)
+  tcase_add_test(tests, test_rcu__queues_are_whole_in_a_child_forked_while_they_are_used);
+#endif
 #if defined(__SANITIZE_THREAD__)
   tcase_add_exit_test(tests, test_rcu__free_without_deferring_is_reported_by_the_sanitizer, 66);
 #endif

@@ -69,8 +69,23 @@ void kr_latch_await(struct kr_latch *latch)
 static unsigned readers;
 static struct kr_rcu_head *deferred; /* linked through room[0] */
 
+static struct kr_rcu_queue *queues;
+
+static void run_queue(struct kr_rcu_queue *queue)
+{
+  while (queue->waiting != NULL) {
+    struct kr_rcu_link *link = queue->waiting;
+
+    queue->waiting = link->next;
+    queue->free(link);
+  }
+}
+
 static void run_deferred(void)
 {
+  for (struct kr_rcu_queue *queue = queues; queue != NULL; queue = queue->others) {
+    run_queue(queue);
+  }
   while (deferred != NULL) {
     struct kr_rcu_head *head = deferred;
 
@@ -106,6 +121,21 @@ void kr_rcu_defer(struct kr_rcu_head *head, void (*fn)(struct kr_rcu_head *head)
   }
   head->room[0] = deferred;
   deferred = head;
+}
+
+void kr_rcu_enqueue(struct kr_rcu_queue *queue, struct kr_rcu_link *link)
+{
+  if (readers == 0) {
+    queue->free(link);
+    return;
+  }
+  if (!queue->known) {
+    queue->known = true;
+    queue->others = queues;
+    queues = queue;
+  }
+  link->next = queue->waiting;
+  queue->waiting = link;
 }
 
 void kr_rcu_barrier(void)
