@@ -12,6 +12,7 @@
 #include "lib/call.h"
 #include "lib/connection.h"
 #include "lib/dispatcher.h"
+#include "lib/rcu_read.h"
 
 #include <string.h>
 
@@ -173,12 +174,12 @@ void keyroute_table_release(struct keyroute_table *table)
 
 void keyroute_peek_begin(void)
 {
-  kr_rcu_read_begin();
+  kr_rcu_enter();
 }
 
 void keyroute_peek_end(void)
 {
-  kr_rcu_read_end();
+  kr_rcu_leave();
 }
 
 const struct keyroute_location *keyroute_peek(struct keyroute_table *table,

@@ -15,6 +15,7 @@
 #include "lib/clock.h"
 #include "lib/connection.h"
 #include "lib/locate_call.h"
+#include "lib/rcu_read.h"
 
 #include <string.h>
 
@@ -96,7 +97,7 @@ static struct keyroute_location *hit(struct keyroute_connection *conn,
   if ((request->terms.flags & KEYROUTE_REFRESH) != 0) {
     return NULL;
   }
-  kr_rcu_read_begin();
+  kr_rcu_enter();
   if (table == NULL) {
     table = kr_cache_find_table(conn->cache, name);
   }
@@ -107,7 +108,7 @@ static struct keyroute_location *hit(struct keyroute_connection *conn,
     location = replica_is_placed(location, request->terms.replica) ? keyroute_location_ref(location)
                                                                    : NULL;
   }
-  kr_rcu_read_end();
+  kr_rcu_leave();
   if (location != NULL) {
     kr_stats_add(conn->stats, KR_COUNT_HITS, 1);
   }

@@ -3,7 +3,7 @@
  *
  * Once every read section that was open when the memory was unlinked has ended. liburcu keeps the
  * books; its flavour "bp" registers a thread by itself when it opens its first section, which suits
- * a library that does not own its callers' threads. This is the only file that includes liburcu.
+ * a library that does not own its callers' threads. Only this file and rcu_read.h include liburcu.
  *
  *  1. A deferred function runs once, on liburcu's own thread, after all sections that were open
  *     when it was deferred have ended.

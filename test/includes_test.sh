@@ -19,7 +19,8 @@ only() { # HEADER-PATTERN FILES...
   [ "$found" = "$({ [ $# -eq 0 ] || printf '%s\n' "$@"; } | sort | tr '\n' ' ')" ] ||
     complain "<$pattern> is included by $found and not by $*"
 }
-only 'urcu.*' lib/rcu.c
+only 'urcu-bp\.h' lib/rcu.c
+only 'urcu/.*' lib/rcu_read.h
 only 'libxml/.*' lib/site_xml.c
 only 'uv\.h' lib/loop.c lib/socket.c
 only 'uv/tree\.h' lib/tree.h

@@ -1,0 +1,54 @@
+#ifndef KR_RCU_READ_H
+#define KR_RCU_READ_H
+
+#include "lib/rcu.h"
+
+/*
+ * Read sections without a call: the same as kr_rcu_read_begin and kr_rcu_read_end, for the few
+ * places where a section takes little longer than a call does.
+ *
+ * A thread's own entry in liburcu's books says whether it is inside a section, how deep, and in
+ * which phase of the grace periods the outermost one began. To begin is to load the phase and to
+ * store it there, to end is to count down: no line is written that another thread writes. The
+ * barriers between them and what is read are the compiler's only, where the kernel has membarrier:
+ * whoever waits for readers has the machine's made on every processor.
+ *
+ * liburcu's own inline functions ask for the entry anew at each step, which in a shared library is
+ * a call each time; here it is asked for once. Entry and phase are part of the ABI that the soname
+ * stands for, since programs have them inlined.
+ */
+#ifdef KR_RCU_TSAN
+static inline void kr_rcu_enter(void)
+{
+  kr_rcu_read_begin();
+}
+
+static inline void kr_rcu_leave(void)
+{
+  kr_rcu_read_end();
+}
+#else
+#include <urcu/static/urcu-bp.h>
+
+static inline void kr_rcu_enter(void)
+{
+  struct urcu_bp_reader *reader = URCU_TLS(urcu_bp_reader);
+
+  if (__builtin_expect(reader == NULL || (reader->ctr & URCU_BP_GP_CTR_NEST_MASK) != 0, 0)) {
+    kr_rcu_read_begin(); /* the thread's first, or one inside another */
+    return;
+  }
+  CMM_STORE_SHARED(reader->ctr, CMM_LOAD_SHARED(urcu_bp_gp.ctr));
+  urcu_bp_smp_mb_slave(); /* what is read is read behind the store */
+}
+
+static inline void kr_rcu_leave(void)
+{
+  struct urcu_bp_reader *reader = URCU_TLS(urcu_bp_reader);
+
+  urcu_bp_smp_mb_slave(); /* what was read was read before the store */
+  CMM_STORE_SHARED(reader->ctr, reader->ctr - URCU_BP_GP_COUNT);
+}
+#endif
+
+#endif
