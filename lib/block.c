@@ -42,9 +42,7 @@ static struct keyroute_bytes tail_at(const struct kr_block *block, size_t at)
   return kr_bytes(kr_block_bytes(block) + begin, ends[at] - begin);
 }
 
-/* Does the key come before, or after, all keys that begin as those of this block do? 0 = it begins
- * so itself. */
-static int compare_cut(const struct kr_block *block, struct keyroute_bytes key)
+int kr_block_compare_cut(const struct kr_block *block, struct keyroute_bytes key)
 {
   size_t cut_len = block->cut_len - block->skip_len;
   size_t len = key.len - block->skip_len;
@@ -55,7 +53,8 @@ static int compare_cut(const struct kr_block *block, struct keyroute_bytes key)
   return order == 0 && len < cut_len ? -1 : order;
 }
 
-/* Above lane 0: the same by tails, none of which is missing. `low` and `high` as in settle. */
+/* Above lane 0: the gap among the slots from low to before high, whose heads equal that of the key,
+ * by tails, none of which is missing. */
 static size_t settle_tails(const struct kr_block *block, struct keyroute_bytes key, bool inclusive,
                            size_t low, size_t high)
 {
@@ -74,8 +73,8 @@ static size_t settle_tails(const struct kr_block *block, struct keyroute_bytes k
   return high;
 }
 
-/* The gap among the slots from low to before high, whose heads equal that of the key. An empty slot
- * says nothing: the one before it is asked in its stead. */
+/* In lane 0: the same by the values' keys. An empty slot says nothing: the one before it is asked
+ * in its stead. */
 static size_t settle_values(const struct kr_block *block, struct keyroute_bytes key, bool inclusive,
                             kr_key_of *key_of, size_t low, size_t high)
 {
@@ -96,9 +95,8 @@ static size_t settle_values(const struct kr_block *block, struct keyroute_bytes 
   return high;
 }
 
-/* The gap, where the head before it equals that of the key. */
-static size_t settle(const struct kr_block *block, struct keyroute_bytes key, bool inclusive,
-                     kr_key_of *key_of, size_t gap)
+size_t kr_block_settle(const struct kr_block *block, struct keyroute_bytes key, bool inclusive,
+                       kr_key_of *key_of, size_t gap)
 {
   size_t low = gap - 1;
   size_t least = block->lane > 0 ? 1 : 0;
@@ -115,20 +113,7 @@ static size_t settle(const struct kr_block *block, struct keyroute_bytes key, bo
 size_t kr_block_gap(const struct kr_block *block, struct keyroute_bytes key, bool inclusive,
                     kr_key_of *key_of)
 {
-  size_t least = block->lane > 0 ? 1 : 0; /* invariant 5 */
-
-  if (block->cut_len > block->skip_len) {
-    int order = compare_cut(block, key);
-
-    if (order != 0) {
-      return order < 0 ? least : block->count;
-    }
-  }
-  int32_t head = kr_head_of(key, block->cut_len);
-  size_t gap = kr_heads_not_above(block->heads, block->count, head);
-
-  return gap > least && block->heads[gap - 1] == head ? settle(block, key, inclusive, key_of, gap)
-                                                      : gap;
+  return kr_block_gap_from(block, block->lane > 0 ? 1 : 0, key, inclusive, key_of);
 }
 
 size_t kr_block_live(const struct kr_block *block)

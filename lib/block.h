@@ -46,8 +46,10 @@ static inline void kr_block_set_slot(struct kr_block *block, size_t at, void *sl
   atomic_store_explicit(&kr_block_slots(block)[at], slot, memory_order_release);
 }
 
-/* Ask the machine for a block that will be searched, all its lines at once. */
-static inline void kr_block_prefetch(const struct kr_block *block)
+/* Ask the machine for a block that will be searched, all its lines at once. (Always inlined, as
+ * is all that prefetches: the compiler takes such a function for one without effect, and may leave
+ * out calls of it.) */
+KR_ALWAYS_INLINE void kr_block_prefetch(const struct kr_block *block)
 {
   const char *line = (const char *)block->heads - 16;
 
@@ -75,6 +77,34 @@ struct keyroute_bytes kr_block_fence(const struct kr_block *block);
  * which the key is. Slots that are empty may be on either side. Above lane 0 at least 1. */
 size_t kr_block_gap(const struct kr_block *block, struct keyroute_bytes key, bool inclusive,
                     kr_key_of *key_of);
+
+/* The two ways to go on where the heads do not tell. Does the key come before (negative) or after
+ * all keys that begin as those of this block do? What is the gap, if it is at `gap` or below and the
+ * head before equals that of the key? */
+int kr_block_compare_cut(const struct kr_block *block, struct keyroute_bytes key);
+size_t kr_block_settle(const struct kr_block *block, struct keyroute_bytes key, bool inclusive,
+                       kr_key_of *key_of, size_t gap);
+
+/* kr_block_gap without a call, for walks through many blocks. least is 0 in lane 0 and 1 above it,
+ * where no key of the span is below the first slot. */
+KR_ALWAYS_INLINE size_t kr_block_gap_from(const struct kr_block *block, size_t least,
+                                          struct keyroute_bytes key, bool inclusive,
+                                          kr_key_of *key_of)
+{
+  if (block->cut_len > block->skip_len) {
+    int order = kr_block_compare_cut(block, key);
+
+    if (order != 0) {
+      return order < 0 ? least : block->count;
+    }
+  }
+  int32_t head = kr_head_of(key, block->cut_len);
+  size_t gap = kr_heads_not_above(block->heads, block->count, head);
+
+  return gap > least && block->heads[gap - 1] == head
+             ? kr_block_settle(block, key, inclusive, key_of, gap)
+             : gap;
+}
 
 /* Slots that are not empty. Writer. */
 size_t kr_block_live(const struct kr_block *block);

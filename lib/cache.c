@@ -247,23 +247,22 @@ void *kr_table_owner(const struct keyroute_table *table)
 /* ---- Finding ---- */
 
 /* What a hit may give out of what candidate() gave, or NULL. */
-static struct keyroute_location *live(struct keyroute_location *location, struct keyroute_bytes row,
-                                      enum kr_position position)
+static inline struct keyroute_location *live(struct keyroute_location *location,
+                                             struct keyroute_bytes row, enum kr_position position)
 {
   if (location == NULL || kr_location_retired(location) ||
-      !kr_location_reaches(location, row, position)) {
+      !(position == KR_AT ? kr_location_ends_above(location, row)
+                          : kr_location_reaches(location, row, position))) {
     return NULL;
   }
-  /* Relaxed: the mark orders nothing. Written only if clear, so that hits share the line. */
-  if (!__atomic_load_n(&location->touched, __ATOMIC_RELAXED)) {
-    __atomic_store_n(&location->touched, true, __ATOMIC_RELAXED);
-  }
+  kr_location_touch(location);
   return location;
 }
 
 /* The only region of a table that can cover the row, or NULL. */
-static struct keyroute_location *candidate(const struct keyroute_table *table,
-                                           struct keyroute_bytes row, enum kr_position position)
+static inline struct keyroute_location *candidate(const struct keyroute_table *table,
+                                                  struct keyroute_bytes row,
+                                                  enum kr_position position)
 {
   if (position == KR_AT) {
     return kr_skiplist_floor(table->regions, row);
@@ -274,6 +273,9 @@ static struct keyroute_location *candidate(const struct keyroute_table *table,
 struct keyroute_location *kr_table_find(const struct keyroute_table *table,
                                         struct keyroute_bytes row, enum kr_position position)
 {
+  if (position == KR_AT) { /* as nearly always, and nothing is left to be decided then */
+    return live(candidate(table, row, KR_AT), row, KR_AT);
+  }
   return live(candidate(table, row, position), row, position);
 }
 

@@ -31,9 +31,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a location's `leaving` holds. */
-enum { REASON = 0x7f, REPORTED = 0x80 };
-
 static const char *const state_names[] = {
     [KR_STATE_OFFLINE] = "OFFLINE",
     [KR_STATE_OPENING] = "OPENING",
@@ -338,21 +335,15 @@ void kr_location_retire(struct keyroute_location *location, enum kr_evicted reas
 
   /* Release, with the acquires below: who sees it retired also sees what led to it. Relaxed if
    * somebody was first: nothing is told then. */
-  while ((now & REASON) == KR_NOT_EVICTED &&
+  while ((now & KR_LEAVING_REASON) == KR_NOT_EVICTED &&
          !__atomic_compare_exchange_n(&location->leaving, &now, (uint8_t)(now | reason), true,
                                       __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
   }
 }
 
-/* Acquire: see kr_location_retire. */
-static enum kr_evicted own_reason(const struct keyroute_location *location)
-{
-  return (enum kr_evicted)(__atomic_load_n(&location->leaving, __ATOMIC_ACQUIRE) & REASON);
-}
-
 enum kr_evicted kr_location_retired_why(const struct keyroute_location *location)
 {
-  enum kr_evicted own = own_reason(location);
+  enum kr_evicted own = kr_location_own_reason(location);
 
   return own == KR_NOT_EVICTED && kr_location_retired(location) ? KR_EVICTED_SERVER : own;
 }
@@ -360,19 +351,13 @@ enum kr_evicted kr_location_retired_why(const struct keyroute_location *location
 bool kr_location_report(struct keyroute_location *location)
 {
   /* Relaxed: it only says who is first. What the others need to see is that it is retired. */
-  return (__atomic_fetch_or(&location->leaving, REPORTED, __ATOMIC_RELAXED) & REPORTED) != 0;
+  return (__atomic_fetch_or(&location->leaving, KR_LEAVING_REPORTED, __ATOMIC_RELAXED) &
+          KR_LEAVING_REPORTED) != 0;
 }
 
 bool kr_location_reported(const struct keyroute_location *location)
 {
-  return (__atomic_load_n(&location->leaving, __ATOMIC_RELAXED) & REPORTED) != 0;
-}
-
-bool kr_location_retired(const struct keyroute_location *location)
-{
-  const struct kr_server *primary = location->replicas[0].server;
-
-  return own_reason(location) != KR_NOT_EVICTED || (primary != NULL && kr_server_dropped(primary));
+  return (__atomic_load_n(&location->leaving, __ATOMIC_RELAXED) & KR_LEAVING_REPORTED) != 0;
 }
 
 struct keyroute_bytes keyroute_location_table(const struct keyroute_location *location)
@@ -602,13 +587,10 @@ bool kr_location_reaches(const struct keyroute_location *location, struct keyrou
 {
   struct keyroute_bytes end = keyroute_location_end_key(location);
 
-  if (end.len == 0) {
-    return true;
-  }
   if (position == KR_AT) {
-    return kr_bytes_compare(row, end) < 0;
+    return kr_location_ends_above(location, row);
   }
-  return row.len > 0 && kr_bytes_compare(row, end) <= 0;
+  return end.len == 0 || (row.len > 0 && kr_bytes_compare(row, end) <= 0);
 }
 
 bool kr_location_covers(const struct keyroute_location *location, struct keyroute_bytes row,

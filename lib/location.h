@@ -2,6 +2,7 @@
 #define KR_LOCATION_H
 
 #include "lib/buf.h"
+#include "lib/bytes.h"
 #include "lib/label.h"
 #include "lib/rcu.h"
 #include "lib/server.h"
@@ -77,6 +78,9 @@ struct keyroute_location {
   };
   struct kr_replica replicas[];
 };
+
+/* What `leaving` holds. */
+enum { KR_LEAVING_REASON = 0x7f, KR_LEAVING_REPORTED = 0x80 };
 
 /* More replicas than HBase allows anybody to want. */
 #define KR_REPLICAS_MAX 255
@@ -158,7 +162,41 @@ bool kr_location_reported(const struct keyroute_location *location);
 void kr_location_retire(struct keyroute_location *location, enum kr_evicted reason);
 /* Was it retired, or its primary's server dropped? And if so, why? */
 enum kr_evicted kr_location_retired_why(const struct keyroute_location *location);
-bool kr_location_retired(const struct keyroute_location *location);
+
+/* ---- What each hit asks of a location and does to it: without a call ---- */
+
+/* Why it was retired itself. Acquire: see kr_location_retire. */
+static inline enum kr_evicted kr_location_own_reason(const struct keyroute_location *location)
+{
+  return (enum kr_evicted)(__atomic_load_n(&location->leaving, __ATOMIC_ACQUIRE) &
+                           KR_LEAVING_REASON);
+}
+
+static inline bool kr_location_retired(const struct keyroute_location *location)
+{
+  const struct kr_server *primary = location->replicas[0].server;
+
+  return kr_location_own_reason(location) != KR_NOT_EVICTED ||
+         (primary != NULL && kr_server_dropped(primary));
+}
+
+/* As kr_location_reaches at the row. */
+static inline bool kr_location_ends_above(const struct keyroute_location *location,
+                                          struct keyroute_bytes row)
+{
+  struct keyroute_bytes end =
+      kr_bytes(&location->replicas[location->replica_count], location->end_len);
+
+  return end.len == 0 || kr_bytes_below(row, end);
+}
+
+/* Relaxed: the mark orders nothing. Written only if clear, so that hits share the line. */
+static inline void kr_location_touch(struct keyroute_location *location)
+{
+  if (!__atomic_load_n(&location->touched, __ATOMIC_RELAXED)) {
+    __atomic_store_n(&location->touched, true, __ATOMIC_RELAXED);
+  }
+}
 
 /* Give the cache's count back once the readers of this moment are gone. Once in its life, and not
  * while it is in a ring. */

@@ -99,7 +99,7 @@ static void *value_behind(const struct kr_block *block, size_t gap)
 
 /* Ask the machine for what a reader will want of a value (NULL is accepted): its lines come side by
  * side, not one when the one before has told where it is. */
-static void prefetch_value(const void *value)
+KR_ALWAYS_INLINE void prefetch_value(const void *value)
 {
   for (int i = 0; value != NULL && i < 3; i++) {
     __builtin_prefetch((const char *)value + (ptrdiff_t)64 * i);
@@ -219,10 +219,25 @@ void *kr_skiplist_find(const struct kr_skiplist *list, struct keyroute_bytes key
   return value != NULL && kr_bytes_equal(list->key_of(value), key) ? value : NULL;
 }
 
+/* left_of and go_down once more, for the one place and the one value that hits are about: there the
+ * same steps take half the time if nothing is asked that is known. */
 void *kr_skiplist_floor(const struct kr_skiplist *list, struct keyroute_bytes key)
 {
-  void *value = left_of(list, &(struct place){.key = key, .behind = true});
+  const struct kr_block *block = kr_skiplist_top(list);
 
+  if (block == NULL) {
+    return NULL;
+  }
+  for (size_t lane = block->lane; lane > 0; lane--) {
+    block = kr_block_slot(block, kr_block_gap_from(block, 1, key, true, list->key_of) - 1);
+    kr_block_prefetch(block);
+  }
+  size_t gap = kr_block_gap_from(block, 0, key, true, list->key_of);
+  void *value = value_before(block, gap);
+
+  if (__builtin_expect(value == NULL, 0)) {
+    value = look_far(list, &(struct place){.key = key, .behind = true}, false);
+  }
   prefetch_value(value);
   return value;
 }
@@ -283,14 +298,16 @@ static void floor_group(const struct kr_skiplist *list, void **values,
   }
   for (size_t lane = top->lane; lane > 0; lane--) {
     for (size_t i = 0; i < count; i++) {
-      size_t gap = kr_block_gap(blocks[i], keys[i], true, list->key_of);
+      size_t gap = kr_block_gap_from(blocks[i], 1, keys[i], true, list->key_of);
 
       blocks[i] = kr_block_slot(blocks[i], gap - 1);
       kr_block_prefetch(blocks[i]);
     }
   }
   for (size_t i = 0; i < count; i++) {
-    values[i] = value_before(blocks[i], kr_block_gap(blocks[i], keys[i], true, list->key_of));
+    size_t gap = kr_block_gap_from(blocks[i], 0, keys[i], true, list->key_of);
+
+    values[i] = value_before(blocks[i], gap);
     prefetch_value(values[i]);
   }
 }

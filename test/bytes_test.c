@@ -6,6 +6,7 @@
 #include "test/run_suite.h"
 
 #include <check.h>
+#include <stdlib.h>
 #include <string.h>
 
 START_TEST(test_bytes__order_is_that_of_unsigned_bytes)
@@ -21,6 +22,36 @@ START_TEST(test_bytes__order_is_that_of_unsigned_bytes)
       ck_assert(kr_bytes_equal(keyroute_string(sorted[i]), keyroute_string(sorted[j])) == (i == j));
     }
   }
+}
+END_TEST
+
+/* Two keys of all lengths around the eight bytes that are compared at once, alike but for one byte,
+ * each in memory of its own, so that a sanitizer sees who reads behind it. */
+START_TEST(test_bytes__below_is_what_compare_says)
+{
+  static const uint8_t values[] = {0, 1, 0x7f, 0x80, 0xff};
+
+  for (size_t a_len = 0; a_len < 20; a_len++) {
+    for (size_t b_len = 0; b_len < 20; b_len++) {
+      for (size_t at = 0; at < a_len; at++) {
+        uint8_t *a = malloc(a_len), *b = malloc(b_len > 0 ? b_len : 1);
+
+        memset(a, 0x80, a_len);
+        memset(b, 0x80, b_len);
+        for (size_t i = 0; i < sizeof(values); i++) {
+          a[at] = values[i];
+          struct keyroute_bytes left = kr_bytes(a, a_len), right = kr_bytes(b, b_len);
+
+          ck_assert(kr_bytes_below(left, right) == (kr_bytes_compare(left, right) < 0));
+          ck_assert(kr_bytes_below(right, left) == (kr_bytes_compare(right, left) < 0));
+        }
+        free(a);
+        free(b);
+      }
+    }
+  }
+  ck_assert(!kr_bytes_below(kr_bytes(NULL, 0), kr_bytes(NULL, 0)));
+  ck_assert(kr_bytes_below(kr_bytes(NULL, 0), kr_bytes("a", 1)));
 }
 END_TEST
 
@@ -186,6 +217,7 @@ static Suite *suite(void)
 
   tcase_set_timeout(tests, 300);
   tcase_add_test(tests, test_bytes__order_is_that_of_unsigned_bytes);
+  tcase_add_test(tests, test_bytes__below_is_what_compare_says);
   tcase_add_test(tests, test_bytes__zero_bytes_count);
   tcase_add_test(tests, test_bytes__string_of_null_is_empty);
   tcase_add_test(tests, test_bytes__all_256_bytes_come_back_from_their_text);
