@@ -18,17 +18,14 @@
  *  6. Whatever the catalog calls a region it is called here, byte for byte: a name is left out only
  *     when making it anew has given the very same.
  *
- * The name of a replica other than the primary is made on demand (HBase RegionInfo: "_%04X" is put
- * behind the region id, before the MD5): hardly anybody asks for it. Ranges have one name each,
- * whoever is asked.
+ * What a region and its replicas are called: location_name.c.
  */
 #include "lib/location.h"
 
 #include "lib/bytes.h"
-#include "lib/region.h"
+#include "lib/spelling.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 static const char *const state_names[] = {
@@ -71,19 +68,6 @@ const char *kr_region_state_name(enum kr_region_state state)
 
 /* ---- Text: what stands behind the replicas ------------------------------------------------- */
 
-/* What stands behind the last comma of a region's name, as HBase makes it: "id.encoded.". */
-enum { TAIL_ROOM = KR_REGION_ID_ROOM + 1 + 33 + 1 };
-
-/* What stands before a spelling of its own: the tail, and an encoded name that it does not show. */
-struct lengths {
-  uint32_t tail, encoded;
-};
-
-/* A name's parts that the keys and the id do not tell. */
-struct spelling {
-  struct keyroute_bytes tail, encoded;
-};
-
 /* The end key, which every hit looks at, comes first; then the start key. */
 static uint8_t *text_of(const struct keyroute_location *location)
 {
@@ -93,26 +77,6 @@ static uint8_t *text_of(const struct keyroute_location *location)
 static uint8_t *behind_keys(const struct keyroute_location *location)
 {
   return text_of(location) + location->end_len + location->start_len;
-}
-
-static struct spelling read_spelling(const struct keyroute_location *location)
-{
-  const uint8_t *at = behind_keys(location);
-  struct lengths lengths;
-
-  memcpy(&lengths, at, sizeof(lengths));
-  struct keyroute_bytes tail = kr_bytes(at + sizeof(lengths), lengths.tail);
-  const uint8_t *tail_end = at + sizeof(lengths) + lengths.tail;
-
-  if (location->encoded_inside) {
-    tail_end -= lengths.encoded + 1; /* before the closing dot */
-  }
-  return (struct spelling){tail, kr_bytes(tail_end, lengths.encoded)};
-}
-
-static size_t spelling_len(const struct spelling *spelling, bool encoded_inside)
-{
-  return sizeof(struct lengths) + spelling->tail.len + (encoded_inside ? 0 : spelling->encoded.len);
 }
 
 static size_t size_of(int replica_count, size_t text_len)
@@ -127,67 +91,39 @@ static size_t whole_size(const struct keyroute_location *location)
   size_t text_len = (size_t)location->end_len + location->start_len;
 
   if (location->is_spelt) {
-    struct spelling spelling = read_spelling(location);
+    struct kr_spelling spelling = kr_spelling_kept(behind_keys(location));
 
-    text_len += spelling_len(&spelling, location->encoded_inside);
+    text_len += kr_spelling_kept_len(&spelling);
   }
   return size_of(location->replica_count, text_len);
 }
 
 /* ---- Making ---------------------------------------------------------------------------------- */
 
-/* What a region's name holds behind its last comma. */
-static struct keyroute_bytes tail_of(const struct kr_location_parts *parts)
+static struct keyroute_bytes start_key_of(const struct kr_location_parts *parts)
+{
+  return kr_bytes((const uint8_t *)parts->name.data + parts->table_len + 1, parts->start_len);
+}
+
+/* What the name holds behind the comma behind the start key. */
+static struct kr_spelling spelling_of(const struct kr_location_parts *parts)
 {
   size_t head_len = parts->table_len + 1 + parts->start_len + 1;
 
-  return kr_bytes((const uint8_t *)parts->name.data + head_len, parts->name.len - head_len);
-}
-
-/* Is the tail the very one that is made of table, start key and id? The id is compared first: it
- * costs less, and no other spelling passes. */
-static bool is_usual(const struct kr_location_parts *parts, struct keyroute_bytes tail)
-{
-  const uint8_t *name = parts->name.data;
-  const uint8_t *text = tail.data;
-  char id[KR_REGION_ID_ROOM], encoded[33];
-  size_t id_len = kr_region_id_text(id, parts->region_id, 0);
-
-  if (tail.len != id_len + 34 || memcmp(text, id, id_len) != 0 || text[id_len] != '.' ||
-      text[tail.len - 1] != '.') {
-    return false;
-  }
-  kr_region_encoded_name(encoded, kr_bytes(name, parts->table_len),
-                         kr_bytes(name + parts->table_len + 1, parts->start_len), parts->region_id,
-                         0);
-  return memcmp(text + id_len + 1, encoded, 32) == 0;
-}
-
-/* Does the name show the encoded name, before the closing dot? */
-static bool encoded_is_inside(const struct kr_location_parts *parts)
-{
-  const uint8_t *name = parts->name.data;
-  const uint8_t *encoded = parts->encoded.data;
-
-  return parts->encoded.len > 0 && encoded >= name && encoded < name + parts->name.len;
+  return (struct kr_spelling){
+      kr_bytes((const uint8_t *)parts->name.data + head_len, parts->name.len - head_len),
+      parts->encoded};
 }
 
 static void write_text(struct keyroute_location *location, const struct kr_location_parts *parts,
-                       const struct spelling *spelling)
+                       const struct kr_spelling *spelling)
 {
-  const uint8_t *name = parts->name.data;
   uint8_t *to = text_of(location);
 
   kr_bytes_put(&to, parts->end_key);
-  kr_bytes_put(&to, kr_bytes(name + parts->table_len + 1, parts->start_len));
+  kr_bytes_put(&to, start_key_of(parts));
   if (location->is_spelt) {
-    struct lengths lengths = {(uint32_t)spelling->tail.len, (uint32_t)spelling->encoded.len};
-
-    kr_bytes_put(&to, kr_bytes(&lengths, sizeof(lengths)));
-    kr_bytes_put(&to, spelling->tail);
-    if (!location->encoded_inside) {
-      kr_bytes_put(&to, spelling->encoded);
-    }
+    kr_spelling_keep(&to, spelling);
   }
 }
 
@@ -205,13 +141,13 @@ static void copy_replicas(struct keyroute_location *location, const struct kr_re
 static struct keyroute_location *new_labelled(struct kr_label *label,
                                               const struct kr_location_parts *parts)
 {
-  struct spelling spelling = {tail_of(parts), parts->encoded};
-  bool is_spelt = !is_usual(parts, spelling.tail);
-  bool inside = encoded_is_inside(parts);
-  size_t text_len = parts->end_key.len + parts->start_len;
-  size_t size =
-      size_of(parts->replica_count, text_len + (is_spelt ? spelling_len(&spelling, inside) : 0));
-  struct keyroute_location *location = kr_alloc(kr_label_mem(label), size);
+  struct kr_spelling spelling = spelling_of(parts);
+  bool is_spelt = !kr_spelling_is_usual(&spelling, kr_label_table(label), start_key_of(parts),
+                                        parts->region_id);
+  size_t text_len =
+      parts->end_key.len + parts->start_len + (is_spelt ? kr_spelling_kept_len(&spelling) : 0);
+  struct keyroute_location *location =
+      kr_alloc(kr_label_mem(label), size_of(parts->replica_count, text_len));
 
   if (location == NULL) {
     return NULL;
@@ -224,7 +160,6 @@ static struct keyroute_location *new_labelled(struct kr_label *label,
       .end_len = (uint16_t)parts->end_key.len,
       .one_name = parts->one_name,
       .is_spelt = is_spelt,
-      .encoded_inside = inside,
       .replica_count = (uint8_t)parts->replica_count,
       .state = parts->state & 0xf,
   };
@@ -273,7 +208,6 @@ struct keyroute_location *kr_location_copy(const struct keyroute_location *locat
       .end_len = location->end_len,
       .one_name = location->one_name,
       .is_spelt = location->is_spelt,
-      .encoded_inside = location->encoded_inside,
       .replica_count = location->replica_count,
       .state = location->state,
       .hops = location->hops,
@@ -383,148 +317,6 @@ int64_t keyroute_location_region_id(const struct keyroute_location *location)
 const char *keyroute_location_state(const struct keyroute_location *location)
 {
   return kr_region_state_name((enum kr_region_state)location->state);
-}
-
-static size_t copy_out(void *out, size_t size, struct keyroute_bytes bytes)
-{
-  size_t len = bytes.len < size ? bytes.len : size;
-
-  if (len > 0) {
-    memcpy(out, bytes.data, len);
-  }
-  return bytes.len;
-}
-
-static bool has_primary_name(const struct keyroute_location *location, int replica)
-{
-  return replica <= 0 || location->one_name;
-}
-
-/* Does a replica's name end with its encoded name? */
-static bool shows_encoded(const struct keyroute_location *location)
-{
-  return !location->is_spelt || location->encoded_inside;
-}
-
-static void make_encoded(char out[33], const struct keyroute_location *location, int replica)
-{
-  kr_region_encoded_name(out, keyroute_location_table(location),
-                         keyroute_location_start_key(location), location->region_id,
-                         replica > 0 ? replica : 0);
-}
-
-size_t keyroute_location_encoded_name(const struct keyroute_location *location, int replica,
-                                      void *out, size_t size)
-{
-  char encoded[33];
-
-  if (has_primary_name(location, replica) && location->is_spelt) {
-    return copy_out(out, size, read_spelling(location).encoded);
-  }
-  if (!shows_encoded(location)) {
-    return 0; /* a catalog region's: a hash of another kind, which nothing here needs */
-  }
-  make_encoded(encoded, location, replica);
-  return copy_out(out, size, keyroute_string(encoded));
-}
-
-/* Make what ends a name that is not kept; its length. Who wants no more than the id of it, or the
- * length alone, pays for no hash. */
-static size_t make_tail(char out[TAIL_ROOM], const struct keyroute_location *location, int replica,
-                        size_t wanted)
-{
-  size_t id_len = kr_region_id_text(out, location->region_id, replica);
-
-  if (!shows_encoded(location)) {
-    return id_len;
-  }
-  memset(out + id_len, '.', 34);
-  if (wanted > id_len + 1) {
-    make_encoded(out + id_len + 1, location, replica);
-    out[id_len + 33] = '.';
-  }
-  return id_len + 34;
-}
-
-/* Room for a name, which is written part by part; what does not fit is counted all the same. */
-struct room {
-  uint8_t *out;
-  size_t size, len;
-};
-
-static size_t room_left(const struct room *room)
-{
-  return room->len < room->size ? room->size - room->len : 0;
-}
-
-static void add(struct room *room, struct keyroute_bytes part)
-{
-  size_t left = room_left(room);
-
-  if (left > 0) {
-    copy_out(room->out + room->len, left, part);
-  }
-  room->len += part.len;
-}
-
-size_t keyroute_location_region_name(const struct keyroute_location *location, int replica,
-                                     void *out, size_t size)
-{
-  struct room room = {out, size, 0};
-
-  add(&room, keyroute_location_table(location));
-  add(&room, kr_bytes(",", 1));
-  add(&room, keyroute_location_start_key(location));
-  add(&room, kr_bytes(",", 1));
-  if (has_primary_name(location, replica) && location->is_spelt) {
-    add(&room, read_spelling(location).tail);
-  } else {
-    char tail[TAIL_ROOM];
-    size_t len = make_tail(tail, location, replica, room_left(&room));
-
-    add(&room, kr_bytes(tail, len));
-  }
-  return room.len;
-}
-
-struct keyroute_bytes kr_location_replica_name(const struct keyroute_location *location,
-                                               int replica, struct kr_buf *room)
-{
-  size_t at = room->len;
-  size_t len = keyroute_location_region_name(location, replica, NULL, 0);
-  uint8_t *to = kr_buf_extend(room, len);
-
-  if (to == NULL) {
-    return kr_bytes(NULL, 0);
-  }
-  keyroute_location_region_name(location, replica, to, len);
-  return kr_bytes(room->data + at, len);
-}
-
-char *kr_location_print(char *out, size_t size, const struct keyroute_location *location)
-{
-  char name[KR_LOCATION_PRINT_MAX];
-
-  assert(size <= sizeof(name));
-  /* No byte takes less than its own room: a name that is cut here does not fit out either. */
-  size_t len = keyroute_location_region_name(location, 0, name, size);
-
-  return kr_bytes_print(out, size, kr_bytes(name, len < size ? len : size));
-}
-
-bool kr_location_same_name(const struct keyroute_location *a, const struct keyroute_location *b)
-{
-  bool same_table = a->label == b->label ||
-                    kr_bytes_equal(keyroute_location_table(a), keyroute_location_table(b));
-
-  if (!same_table || a->is_spelt != b->is_spelt ||
-      !kr_bytes_equal(keyroute_location_start_key(a), keyroute_location_start_key(b))) {
-    return false;
-  }
-  if (a->is_spelt) {
-    return kr_bytes_equal(read_spelling(a).tail, read_spelling(b).tail);
-  }
-  return a->region_id == b->region_id;
 }
 
 struct kr_server *kr_location_server(const struct keyroute_location *location, int replica)

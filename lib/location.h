@@ -57,18 +57,17 @@ struct keyroute_location {
   int64_t region_id;
   uint32_t refs; /* atomic */
   uint16_t start_len, end_len;
-  uint8_t one_name : 1;       /* all replicas are called as the primary */
-  uint8_t is_spelt : 1;       /* a spelling of its own stands behind the keys */
-  uint8_t encoded_inside : 1; /* that spelling shows the encoded name, else it is behind it */
-  uint8_t leaving;            /* atomic: enum kr_evicted, and whether the handle was reported */
-  bool touched;               /* atomic: hit since the mark was last taken */
-  uint8_t replica_count;      /* room in replicas[] */
-  uint8_t state : 4;          /* enum kr_region_state */
-  uint8_t hops : 4;           /* replicas' places taken from hints since the catalog was read */
-  uint32_t expires_ds;        /* age.c: the end of its time to live; loop thread */
-  uint32_t used_ds;           /* age.c: when it was last known to be in use; loop thread */
-  uint64_t stored;            /* the cache's own count when it was stored; loop thread */
-  uint64_t sent; /* the same when the last read that found it so was sent; loop thread */
+  uint8_t one_name : 1;  /* all replicas are called as the primary */
+  uint8_t is_spelt : 1;  /* a spelling of its own stands behind the keys */
+  uint8_t leaving;       /* atomic: enum kr_evicted, and whether the handle was reported */
+  bool touched;          /* atomic: hit since the mark was last taken */
+  uint8_t replica_count; /* room in replicas[] */
+  uint8_t state : 4;     /* enum kr_region_state */
+  uint8_t hops : 4;      /* replicas' places taken from hints since the catalog was read */
+  uint32_t expires_ds;   /* age.c: the end of its time to live; loop thread */
+  uint32_t used_ds;      /* age.c: when it was last known to be in use; loop thread */
+  uint64_t stored;       /* the cache's own count when it was stored; loop thread */
+  uint64_t sent;         /* the same when the last read that found it so was sent; loop thread */
   union {
     struct {                                 /* while it is in the cache; loop thread */
       struct keyroute_location *prev, *next; /* ring.c */

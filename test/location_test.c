@@ -5,6 +5,7 @@
  */
 #include "lib/location.h"
 
+#include "lib/cache.h"
 #include "test/failing_mem.h"
 #include "test/made_location.h"
 #include "test/named.h"
@@ -233,6 +234,192 @@ START_TEST(test_location__start_key_may_hold_any_byte)
 }
 END_TEST
 
+/* Names as catalogs have them: what they say, and the encoded name if it stands outside. */
+static const struct {
+  const char *name;
+  size_t table_len, start_len;
+  int64_t id;
+  const char *encoded; /* a view into the name where it has one */
+  bool one_name;
+  const char *replica_name; /* of replica 2 */
+} named[] = {
+    {"t,a,7.2ea19a3f72496fc5e19ef6c1c1dde25c.", 1, 1, 7, "2ea19a3f72496fc5e19ef6c1c1dde25c", false,
+     "t,a,7_0002.ed5e197649d406745663ce80637b6592."},
+    {"t,,5.8adac9aaa094d2d4c17b86b12242e7b7.", 1, 0, 5, "8adac9aaa094d2d4c17b86b12242e7b7", false,
+     "t,,5_0002.0eb4e29fe0ea32477d197ca3a1e8d1cf."},
+    {"ns:t,a,b,1796001106352.caafb77e5e5ecd59522ab08df0037bc1.", 4, 3, 1796001106352,
+     "caafb77e5e5ecd59522ab08df0037bc1", false,
+     "ns:t,a,b,1796001106352_0002.4e07848e786c6a734a46b522c1bee7c4."},
+    {"t,a,007.2ea19a3f72496fc5e19ef6c1c1dde25c.", 1, 1, 7, "2ea19a3f72496fc5e19ef6c1c1dde25c",
+     false, "t,a,7_0002.ed5e197649d406745663ce80637b6592."},
+    {"t,a,7.00000000000000000000000000000000.", 1, 1, 7, "00000000000000000000000000000000", false,
+     "t,a,7_0002.ed5e197649d406745663ce80637b6592."},
+    {"t,a,7", 1, 1, 7, "", false, "t,a,7_0002"},
+    {"t,a,007", 1, 1, 7, "", false, "t,a,7_0002"},
+    {".META.,t,a,7,1", 6, 5, 1, "", false, ".META.,t,a,7,1_0002"},
+    {"hbase:meta,,1", 10, 0, 1, "1588230740", false, "hbase:meta,,1_0002"},
+    {"-ROOT-,,0", 6, 0, 0, "70236052", false, "-ROOT-,,0_0002"},
+    {"map,b,300.r17.", 3, 1, 300, "r17", true, "map,b,300.r17."},
+    {"map,,18446744073709551615.r1.", 3, 0, -1, "r1", true, "map,,18446744073709551615.r1."},
+};
+
+enum { NAMED = sizeof(named) / sizeof(named[0]) };
+
+static struct keyroute_location *make_named(struct fixture *fixture, int index)
+{
+  const char *name = named[index].name;
+  const char *encoded = named[index].encoded;
+  const char *inside = encoded[0] != '\0' ? strstr(name, encoded) : NULL;
+  struct kr_replica nowhere = {NULL, -1};
+  struct kr_location_parts parts = {
+      .name = keyroute_string(name),
+      .table_len = named[index].table_len,
+      .start_len = named[index].start_len,
+      .encoded = keyroute_string(inside != NULL ? inside : encoded),
+      .end_key = keyroute_string("zz"),
+      .region_id = named[index].id,
+      .one_name = named[index].one_name,
+      .replicas = &nowhere,
+      .replica_count = 1,
+  };
+
+  parts.encoded.len = strlen(encoded);
+  return kr_location_new(fixture->mem, &parts);
+}
+
+static void expect_named(const struct keyroute_location *location, int index)
+{
+  char encoded[64] = "";
+
+  expect_name(location, 0, named[index].name);
+  expect_name(location, 2, named[index].replica_name);
+  ck_assert_uint_eq(keyroute_location_encoded_name(location, 0, encoded, sizeof(encoded) - 1),
+                    strlen(named[index].encoded));
+  ck_assert_str_eq(encoded, named[index].encoded);
+  ck_assert(is_text(keyroute_location_end_key(location), "zz"));
+}
+
+START_TEST(test_location__name_is_what_the_catalog_said)
+{
+  struct fixture fixture = fixture_new();
+  struct keyroute_location *location = make_named(&fixture, _i);
+  struct keyroute_location *copy = kr_location_copy(location);
+
+  expect_named(location, _i);
+  expect_named(copy, _i);
+  ck_assert_uint_eq(kr_location_size(copy), kr_location_size(location));
+  keyroute_location_release(copy);
+  keyroute_location_release(location);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_location__each_name_is_only_its_own)
+{
+  struct fixture fixture = fixture_new();
+  struct keyroute_location *one = make_named(&fixture, _i);
+
+  for (int i = 0; i < NAMED; i++) {
+    struct keyroute_location *other = make_named(&fixture, i);
+
+    ck_assert(kr_location_same_name(one, other) == (i == _i));
+    ck_assert(kr_location_same_name(other, one) == (i == _i));
+    keyroute_location_release(other);
+  }
+  keyroute_location_release(one);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_location__usual_name_takes_no_memory)
+{
+  struct fixture fixture = fixture_new();
+  struct made made = {
+      "orders", "0123456789abcdef", "0123456789abcdf0", 1796001106352, "h", 16020, 5, 9};
+  struct keyroute_location *usual = make_location(fixture.mem, fixture.servers, &made);
+  size_t fixed = sizeof(struct keyroute_location) + sizeof(struct kr_replica);
+
+  ck_assert_uint_eq(kr_location_size(usual), kr_mem_taken(fixed + 2 * 16));
+  keyroute_location_release(usual);
+  made.table = "another:table_with_a_long_name";
+  usual = make_location(fixture.mem, fixture.servers, &made);
+  ck_assert_uint_eq(kr_location_size(usual), kr_mem_taken(fixed + 2 * 16));
+  keyroute_location_release(usual);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_location__name_of_a_kind_of_its_own_is_kept_once)
+{
+  struct fixture fixture = fixture_new();
+  struct keyroute_location *range = make_named(&fixture, 10), *meta = make_named(&fixture, 8);
+  size_t fixed = sizeof(struct keyroute_location) + sizeof(struct kr_replica) + 2 + 8;
+
+  ck_assert_uint_eq(kr_location_size(range), kr_mem_taken(fixed + strlen("b300.r17.")));
+  ck_assert_uint_eq(kr_location_size(meta), kr_mem_taken(fixed + strlen("11588230740")));
+  keyroute_location_release(range);
+  keyroute_location_release(meta);
+  fixture_free(&fixture);
+}
+END_TEST
+
+/* Put one into a cache's table, whose other regions start elsewhere. */
+static struct keyroute_location *store(struct fixture *fixture, struct kr_cache *cache,
+                                       struct keyroute_table *table, const char *start,
+                                       const char *end)
+{
+  struct keyroute_location *fresh = span(fixture, start, end), *kept = NULL;
+
+  ck_assert_int_eq(kr_cache_store(cache, table, fresh, kr_cache_tick(cache), &kept), 0);
+  keyroute_location_release(fresh);
+  return kept;
+}
+
+START_TEST(test_location__all_of_a_table_share_its_label_and_keep_it)
+{
+  struct fixture fixture = fixture_new();
+  struct kr_stats *stats = kr_stats_new(fixture.mem);
+  struct kr_cache *cache = kr_cache_new(fixture.mem, stats);
+  struct keyroute_table *table = kr_cache_table(cache, keyroute_string("t"));
+  struct keyroute_location *one = store(&fixture, cache, table, "", "m");
+  struct keyroute_location *two = store(&fixture, cache, table, "m", "");
+  struct keyroute_location *copy = kr_location_copy(two);
+
+  ck_assert_ptr_eq(one->label, two->label);
+  ck_assert_ptr_eq(copy->label, two->label);
+  ck_assert_ptr_eq(keyroute_location_table(one).data, kr_table_name(table).data);
+  kr_table_release(table);
+  kr_cache_free(cache);
+  kr_stats_free(stats);
+  kr_servers_free(fixture.servers);
+  kr_mem_release(fixture.mem);
+  keyroute_location_release(one);
+  keyroute_location_release(two);
+
+  ck_assert(is_text(keyroute_location_table(copy), "t"));
+  keyroute_location_release(copy);
+  ck_assert_int_eq(mem_live(), 0);
+}
+END_TEST
+
+START_TEST(test_location__label_of_another_table_is_not_taken)
+{
+  struct fixture fixture = fixture_new();
+  struct keyroute_location *location = span(&fixture, "", "");
+  struct kr_label *same = kr_label_new(fixture.mem, keyroute_string("t"));
+  struct kr_label *other = kr_label_new(fixture.mem, keyroute_string("u"));
+
+  kr_location_relabel(location, same);
+  kr_location_relabel(location, other);
+
+  ck_assert_ptr_eq(location->label, same);
+  kr_label_release(same);
+  kr_label_release(other);
+  keyroute_location_release(location);
+  fixture_free(&fixture);
+}
+END_TEST
+
 static const struct {
   const char *start, *end, *row;
   bool at, before;
@@ -421,9 +608,17 @@ START_TEST(test_location__without_memory_there_is_none)
   struct fixture fixture = fixture_new();
 
   kr_server_release(kr_servers_get(fixture.servers, keyroute_string("h"), 16020, 5));
-  mem_fail(2); /* the first is the look-up's key of the server */
+  long before = mem_live();
 
-  ck_assert_ptr_null(span(&fixture, "", ""));
+  for (long n = 1; n <= 2; n++) { /* its label, and its own */
+    mem_fail(n + 1);              /* the first is the look-up's key of the server */
+    ck_assert_ptr_null(span(&fixture, "", ""));
+    ck_assert(mem_has_failed());
+    ck_assert_int_eq(mem_live(), before);
+  }
+  mem_fail(4);
+  keyroute_location_release(span(&fixture, "", ""));
+  ck_assert(!mem_has_failed());
   mem_fail(0);
   fixture_free(&fixture);
 }
@@ -446,6 +641,12 @@ static Suite *suite(void)
   tcase_add_test(tests, test_location__name_is_written_behind_what_room_holds);
   tcase_add_test(tests, test_location__encoded_name_may_stand_outside_the_name);
   tcase_add_test(tests, test_location__start_key_may_hold_any_byte);
+  tcase_add_loop_test(tests, test_location__name_is_what_the_catalog_said, 0, NAMED);
+  tcase_add_loop_test(tests, test_location__each_name_is_only_its_own, 0, NAMED);
+  tcase_add_test(tests, test_location__usual_name_takes_no_memory);
+  tcase_add_test(tests, test_location__name_of_a_kind_of_its_own_is_kept_once);
+  tcase_add_test(tests, test_location__all_of_a_table_share_its_label_and_keep_it);
+  tcase_add_test(tests, test_location__label_of_another_table_is_not_taken);
   tcase_add_loop_test(tests, test_location__covers_rows_at_and_before, 0,
                       (int)(sizeof(covers) / sizeof(covers[0])));
   tcase_add_loop_test(tests, test_location__overlap_is_sharing_a_row_whoever_is_asked, 0,
