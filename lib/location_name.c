@@ -1,9 +1,9 @@
 /*
  * What a location's region is called, and what each of its replicas.
  *
- * A name is written where it is wanted, part by part: the table's, the start key, and the end as the
- * catalog spells it (spelling.c). Most are made anew each time: that takes one MD5, which next to
- * any request to a server is nothing; who asks for the length alone pays for none.
+ * A name is written where it is wanted, part by part: the table's, the start key, and the end as
+ * the catalog spells it (spelling.c). Most are made anew each time: that takes one MD5, which next
+ * to any request to a server is nothing; who asks for the length alone pays for none.
  *
  * The name of a replica other than the primary is never kept (HBase RegionInfo: "_%04X" is put
  * behind the region id, before the MD5). Ranges have one name each, whoever is asked.

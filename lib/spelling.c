@@ -3,8 +3,8 @@
  * not tell.
  *
  *   "5.7b520268c67d8870e20f6d880327ab7e."   the usual one: the id, and the MD5 of all before it
- *   "007.2ea1....", "5.0000...."            an id with zeros in front, or another hash: nobody knows
- *                                           why, but so the servers call it
+ *   "007.2ea1....", "5.0000...."            an id with zeros in front, or another hash: nobody
+ *                                           knows why, but so the servers call it
  *   "6.r12."                                a range's
  *   "123", "1"                              of before HBase 0.92; of catalog regions, whose encoded
  *                                           name is known from elsewhere
