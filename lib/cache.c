@@ -12,9 +12,9 @@
  *     drop tables, or count them.
  *  5. A table object outlives its last region while somebody counts it: a handle stays valid while
  *     the table is dropped and made again.
- *  6. All regions stand in one ring (ring.c), which the sweeper goes round, and which is gone on
- *     along when room is short: what was hit since the last look is spared once, and the catalog's
- *     own regions as long as there are others. No visit, and no store, looks at all of them.
+ *  6. Two hands go round all regions (hand.c): the sweeper's, and one that goes on when room is
+ *     short. What was hit since the last look is spared once by it, a new region too, and the
+ *     catalog's own as long as there are others. No visit, and no store, looks at all of them.
  *
  * What a store may replace, precedence.c says. What is retired never stands in the way.
  */
@@ -22,9 +22,9 @@
 
 #include "lib/age.h"
 #include "lib/bytes.h"
+#include "lib/hand.h"
 #include "lib/name_map.h"
 #include "lib/precedence.h"
-#include "lib/ring.h"
 #include "lib/skiplist.h"
 
 #include <assert.h>
@@ -42,6 +42,7 @@ enum { SOME = 32 };
 struct keyroute_table {
   struct kr_cache *cache;
   struct kr_skiplist *regions;
+  struct kr_stop stop; /* loop thread */
   struct kr_rcu_head rcu;
   struct kr_label *label; /* of its locations */
   size_t refs;            /* tables_lock */
@@ -58,8 +59,8 @@ struct kr_cache {
   void *stored_arg;
   struct kr_cache_limits limits;
   uint64_t now;               /* logical time; loop thread */
-  struct kr_ring ring;        /* all regions; loop thread */
-  size_t pinned;              /* of these, how many are of pinned tables; loop thread */
+  struct kr_hands hands;      /* that go round all regions; loop thread */
+  size_t pinned;              /* regions of pinned tables; loop thread */
   struct kr_age age;          /* loop thread */
   atomic_uint_fast64_t epoch; /* grows when something is retired from outside */
   pthread_mutex_t tables_lock;
@@ -150,6 +151,7 @@ static struct keyroute_table *table_new(struct kr_cache *cache, struct keyroute_
     kr_free(cache->mem, table);
     return NULL;
   }
+  table->stop.regions = table->regions;
   kr_mem_ref(cache->mem);
   return table;
 }
@@ -373,8 +375,11 @@ uint64_t kr_cache_tick(struct kr_cache *cache)
 static void remember(struct kr_cache *cache, struct keyroute_table *table,
                      struct keyroute_location *location)
 {
-  location->cached.table = table;
-  kr_ring_add(&cache->ring, location);
+  /* Touched, so that it is spared at first wherever the hand is. Relaxed: see live(). */
+  __atomic_store_n(&location->touched, true, __ATOMIC_RELAXED);
+  if (table->stop.next == NULL) {
+    kr_hands_add(&cache->hands, &table->stop);
+  }
   cache->pinned += table->pinned ? 1 : 0;
   atomic_fetch_add_explicit(&cache->regions, 1, memory_order_relaxed);
   count_bytes(cache, 0, kr_location_size(location));
@@ -388,13 +393,12 @@ static enum kr_evicted why(const struct keyroute_location *location, enum kr_evi
   return before != KR_NOT_EVICTED ? before : reason;
 }
 
-/* A location has left the skip list: the count on it goes back later. */
-static void forget(struct kr_cache *cache, struct keyroute_location *location,
-                   enum kr_evicted reason)
+/* A location has left the skip list of a table: the count on it goes back later. */
+static void forget(struct kr_cache *cache, struct keyroute_table *table,
+                   struct keyroute_location *location, enum kr_evicted reason)
 {
   reason = why(location, reason);
-  cache->pinned -= location->cached.table->pinned ? 1 : 0;
-  kr_ring_remove(&cache->ring, location);
+  cache->pinned -= table->pinned ? 1 : 0;
   atomic_fetch_sub_explicit(&cache->regions, 1, memory_order_relaxed);
   count_bytes(cache, kr_location_size(location), 0);
   kr_stats_add(cache->stats, KR_COUNT_EVICTIONS, 1);
@@ -404,15 +408,17 @@ static void forget(struct kr_cache *cache, struct keyroute_location *location,
   kr_location_release_later(location);
 }
 
-static void take_out(struct kr_cache *cache, struct keyroute_location *location,
-                     enum kr_evicted reason)
+static void take_out(struct kr_cache *cache, struct keyroute_table *table,
+                     struct keyroute_location *location, enum kr_evicted reason)
 {
-  struct keyroute_table *table = location->cached.table;
   size_t before = kr_skiplist_size(table->regions);
 
   kr_skiplist_take(table->regions, keyroute_location_start_key(location));
   count_bytes(cache, before, kr_skiplist_size(table->regions));
-  forget(cache, location, reason);
+  if (kr_skiplist_count(table->regions) == 0) {
+    kr_hands_remove(&cache->hands, &table->stop);
+  }
+  forget(cache, table, location, reason);
 }
 
 void kr_table_pin(struct keyroute_table *table)
@@ -437,13 +443,11 @@ static void leave_if_unused(struct keyroute_table *table)
 }
 
 /* Take a location out, and with its last one the table. */
-static void evict(struct kr_cache *cache, struct keyroute_location *location,
-                  enum kr_evicted reason)
+static void evict(struct kr_cache *cache, struct keyroute_table *table,
+                  struct keyroute_location *location, enum kr_evicted reason)
 {
-  struct keyroute_table *table = location->cached.table;
-
   kr_rcu_read_begin();
-  take_out(cache, location, reason);
+  take_out(cache, table, location, reason);
   if (kr_skiplist_count(table->regions) == 0) {
     leave_if_unused(table);
   }
@@ -458,40 +462,78 @@ static bool is_full(const struct kr_cache *cache)
          (cache->limits.bytes > 0 && size.bytes > cache->limits.bytes);
 }
 
-/* Who has to go for want of room, and why: the next whose time is over or who was not hit lately
- * (invariant 6). There are others than `keep`. */
-static struct keyroute_location *next_victim(struct kr_cache *cache,
-                                             const struct keyroute_location *keep,
-                                             enum kr_evicted *reason)
+/* The table whose regions a hand is among. */
+static struct keyroute_table *table_at(const struct kr_hand *hand)
 {
-  size_t others = cache->ring.count - cache->pinned - (keep->cached.table->pinned ? 0 : 1);
-  uint32_t now_ds = kr_age_now(&cache->age);
+  char *member = (char *)hand->stop;
 
-  for (unsigned spared = 0;;) {
-    struct keyroute_location *location = kr_ring_next(&cache->ring);
-
-    if (location == keep || (others > 0 && location->cached.table->pinned)) {
-      continue;
-    }
-    bool touched = kr_age_take_touched(location, now_ds);
-
-    *reason = why(location, kr_age_judge(&cache->age, location, now_ds));
-    if (*reason == KR_NOT_EVICTED && (!touched || ++spared > SPARED_MAX)) {
-      *reason = KR_EVICTED_FULL;
-    }
-    if (*reason != KR_NOT_EVICTED) {
-      return location;
-    }
-  }
+  return (struct keyroute_table *)(void *)(member - offsetof(struct keyroute_table, stop));
 }
 
-static void make_room(struct kr_cache *cache, const struct keyroute_location *keep)
-{
-  while (is_full(cache) && cache->ring.count > 1) {
-    enum kr_evicted reason;
-    struct keyroute_location *victim = next_victim(cache, keep, &reason);
+/* A search for who has to go for want of room (invariant 6). */
+struct search {
+  const struct keyroute_location *keep;
+  size_t others; /* regions that are neither kept nor pinned: where there are some, these are out */
+  unsigned spared;
+  uint32_t now_ds;
+};
 
-    evict(cache, victim, reason);
+/* Has this one to go, and why? KR_NOT_EVICTED if not yet. */
+static enum kr_evicted judge_for_room(struct kr_cache *cache, struct search *search,
+                                      struct keyroute_location *location)
+{
+  if (location == search->keep) {
+    return KR_NOT_EVICTED;
+  }
+  bool touched = kr_age_take_touched(location, search->now_ds);
+  enum kr_evicted reason = why(location, kr_age_judge(&cache->age, location, search->now_ds));
+
+  if (reason == KR_NOT_EVICTED && (!touched || ++search->spared > SPARED_MAX)) {
+    reason = KR_EVICTED_FULL;
+  }
+  return reason;
+}
+
+/* Go on to the next who has to go, and let him. False = there is none among the few that come next,
+ * the hand has passed them. */
+static bool evict_next(struct kr_cache *cache, struct search *search)
+{
+  struct kr_hand *hand = &cache->hands.of[KR_HAND_ROOM];
+  struct keyroute_location *some[SOME];
+  size_t count = kr_hand_ahead(hand, some, SOME);
+  struct keyroute_table *table = table_at(hand);
+
+  if (search->others > 0 && table->pinned) {
+    kr_hand_skip(hand);
+    return false;
+  }
+  for (size_t i = 0; i < count; i++) {
+    enum kr_evicted reason = judge_for_room(cache, search, some[i]);
+
+    kr_hand_pass(hand, some[i]);
+    if (reason != KR_NOT_EVICTED) {
+      evict(cache, table, some[i], reason);
+      return true;
+    }
+  }
+  return false;
+}
+
+static size_t cached_regions(const struct kr_cache *cache)
+{
+  return atomic_load_explicit(&cache->regions, memory_order_relaxed);
+}
+
+/* Have others leave than `keep`, which has just come into that table, until there is room. */
+static void make_room(struct kr_cache *cache, const struct keyroute_table *table,
+                      const struct keyroute_location *keep)
+{
+  while (is_full(cache) && cached_regions(cache) > 1) {
+    struct search search = {.keep = keep, .now_ds = kr_age_now(&cache->age)};
+
+    search.others = cached_regions(cache) - cache->pinned - (table->pinned ? 0 : 1);
+    while (!evict_next(cache, &search)) {
+    }
   }
 }
 
@@ -542,16 +584,16 @@ static int put_in(struct kr_cache *cache, struct keyroute_table *table,
   count_bytes(cache, before, kr_skiplist_size(table->regions));
   remember(cache, table, fresh);
   if (replaced != NULL) {
-    forget(cache, replaced, KR_EVICTED_REPLACED);
+    forget(cache, table, replaced, KR_EVICTED_REPLACED);
   }
   other = kr_skiplist_lower(table->regions, keyroute_location_start_key(fresh));
   if (other != NULL && kr_location_overlaps(other, fresh)) {
-    take_out(cache, other, KR_EVICTED_REPLACED);
+    take_out(cache, table, other, KR_EVICTED_REPLACED);
   }
   while ((other = next_overlap(table, fresh, fresh)) != NULL) {
-    take_out(cache, other, KR_EVICTED_REPLACED);
+    take_out(cache, table, other, KR_EVICTED_REPLACED);
   }
-  make_room(cache, fresh);
+  make_room(cache, table, fresh);
   tell_watcher(cache);
   return 0;
 }
@@ -616,7 +658,7 @@ void kr_cache_remove(struct kr_cache *cache, struct keyroute_table *table,
                      struct keyroute_location *location)
 {
   if (kr_skiplist_find(table->regions, keyroute_location_start_key(location)) == location) {
-    evict(cache, location, KR_EVICTED_REPORTED);
+    evict(cache, table, location, KR_EVICTED_REPORTED);
   }
 }
 
@@ -626,7 +668,7 @@ void kr_cache_remove_row(struct kr_cache *cache, struct keyroute_table *table,
   struct keyroute_location *location = candidate(table, row, position);
 
   if (location != NULL && kr_location_covers(location, row, position)) {
-    evict(cache, location, KR_EVICTED_REPLACED);
+    evict(cache, table, location, KR_EVICTED_REPLACED);
   }
 }
 
@@ -635,7 +677,7 @@ void kr_cache_clear_table(struct kr_cache *cache, struct keyroute_table *table)
   struct keyroute_location *location;
 
   while ((location = kr_skiplist_first(table->regions)) != NULL) {
-    take_out(cache, location, KR_EVICTED_CLEARED);
+    take_out(cache, table, location, KR_EVICTED_CLEARED);
   }
 }
 
@@ -737,18 +779,34 @@ static void drop_leftovers(struct kr_cache *cache)
   kr_rcu_read_end();
 }
 
+/* Visit what comes next at the sweeper's hand, at most max; how many that were. */
+static size_t visit_some(struct kr_cache *cache, size_t max, uint32_t now_ds)
+{
+  struct kr_hand *hand = &cache->hands.of[KR_HAND_SWEEP];
+  struct keyroute_location *some[SOME];
+  size_t count = kr_hand_ahead(hand, some, max < SOME ? max : SOME);
+  struct keyroute_table *table = count > 0 ? table_at(hand) : NULL;
+
+  for (size_t i = 0; i < count; i++) {
+    enum kr_evicted reason = why(some[i], kr_age_judge(&cache->age, some[i], now_ds));
+
+    kr_hand_pass(hand, some[i]);
+    if (reason != KR_NOT_EVICTED) {
+      evict(cache, table, some[i], reason);
+    }
+  }
+  return count;
+}
+
 void kr_cache_visit(struct kr_cache *cache, size_t count)
 {
   uint32_t now_ds = kr_age_now(&cache->age);
-  struct keyroute_location *location;
+  size_t visited;
 
-  for (; count > 0 && (location = kr_ring_next(&cache->ring)) != NULL; count--) {
-    enum kr_evicted reason = why(location, kr_age_judge(&cache->age, location, now_ds));
-
-    if (reason != KR_NOT_EVICTED) {
-      evict(cache, location, reason);
-    }
-  }
+  do {
+    visited = visit_some(cache, count, now_ds);
+    count -= visited;
+  } while (count > 0 && visited > 0);
   drop_leftovers(cache);
 }
 

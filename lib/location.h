@@ -57,24 +57,18 @@ struct keyroute_location {
   int64_t region_id;
   uint32_t refs; /* atomic */
   uint16_t start_len, end_len;
-  uint8_t one_name : 1;  /* all replicas are called as the primary */
-  uint8_t is_spelt : 1;  /* a spelling of its own stands behind the keys */
-  uint8_t leaving;       /* atomic: enum kr_evicted, and whether the handle was reported */
-  bool touched;          /* atomic: hit since the mark was last taken */
-  uint8_t replica_count; /* room in replicas[] */
-  uint8_t state : 4;     /* enum kr_region_state */
-  uint8_t hops : 4;      /* replicas' places taken from hints since the catalog was read */
-  uint32_t expires_ds;   /* age.c: the end of its time to live; loop thread */
-  uint32_t used_ds;      /* age.c: when it was last known to be in use; loop thread */
-  uint64_t stored;       /* the cache's own count when it was stored; loop thread */
-  uint64_t sent;         /* the same when the last read that found it so was sent; loop thread */
-  union {
-    struct {                                 /* while it is in the cache; loop thread */
-      struct keyroute_location *prev, *next; /* ring.c */
-      struct keyroute_table *table;
-    } cached;
-    struct kr_rcu_link later; /* once it has left the cache */
-  };
+  uint8_t one_name : 1;     /* all replicas are called as the primary */
+  uint8_t is_spelt : 1;     /* a spelling of its own stands behind the keys */
+  uint8_t leaving;          /* atomic: enum kr_evicted, and whether the handle was reported */
+  bool touched;             /* atomic: hit since the mark was last taken */
+  uint8_t replica_count;    /* room in replicas[] */
+  uint8_t state : 4;        /* enum kr_region_state */
+  uint8_t hops : 4;         /* replicas' places taken from hints since the catalog was read */
+  uint32_t expires_ds;      /* age.c: the end of its time to live; loop thread */
+  uint32_t used_ds;         /* age.c: when it was last known to be in use; loop thread */
+  uint64_t stored;          /* the cache's own count when it was stored; loop thread */
+  uint64_t sent;            /* the same when the last read that found it so was sent; loop thread */
+  struct kr_rcu_link later; /* once it has left the cache */
   struct kr_replica replicas[];
 };
 
@@ -197,8 +191,7 @@ static inline void kr_location_touch(struct keyroute_location *location)
   }
 }
 
-/* Give the cache's count back once the readers of this moment are gone. Once in its life, and not
- * while it is in a ring. */
+/* Give the cache's count back once the readers of this moment are gone. Once in its life. */
 void kr_location_release_later(struct keyroute_location *location);
 
 /* Memory that a location takes, the allocator's own included; without its label. */

@@ -3,6 +3,7 @@
  *
  * The random runs print their seed; KR_TEST_SEED=N repeats one.
  */
+#include "lib/age.h"
 #include "test/cache_harness.h"
 
 #include "test/run_suite.h"
@@ -115,7 +116,7 @@ START_TEST(test_cache__hit_marks_the_region_as_touched)
       keyroute_location_ref(kr_table_floor(fixture.table, keyroute_string("b")));
 
   kr_rcu_read_end();
-  ck_assert(!location->touched);
+  ck_assert(kr_age_take_touched(location, 0)); /* a new one begins so */
   find(&fixture, "x");
   ck_assert(!location->touched);
   find(&fixture, "b");
@@ -655,21 +656,61 @@ START_TEST(test_cache__what_was_hit_is_spared_once)
 {
   struct fixture fixture = bounded(4, 0);
 
-  for (int i = 0; i < 4; i++) {
-    store_number(&fixture, i);
+  for (int i = 0; i < 5; i++) {
+    store_number(&fixture, i); /* 0 goes, once all have been spared for being new */
   }
-  hit_number(&fixture, 0);
   hit_number(&fixture, 2);
-  store_number(&fixture, 4); /* 0 is spared, 1 goes */
-  store_number(&fixture, 5); /* 2 is spared, 3 goes */
-  ck_assert_ptr_nonnull(peek_start(&fixture, "0000"));
+  store_number(&fixture, 5); /* 1 goes */
+  store_number(&fixture, 6); /* 2 is spared, 3 goes */
   ck_assert_ptr_nonnull(peek_start(&fixture, "0002"));
-  store_number(&fixture, 6); /* 4 goes */
-  ck_assert_ptr_nonnull(peek_start(&fixture, "0000"));
-  store_number(&fixture, 7); /* 0 has had its chance */
+  ck_assert_ptr_null(peek_start(&fixture, "0003"));
+  store_number(&fixture, 7); /* 4 to 6 are spared for being new, 2 has had its chance */
 
-  ck_assert_ptr_null(peek_start(&fixture, "0000"));
-  ck_assert_ptr_nonnull(peek_start(&fixture, "0002"));
+  ck_assert_ptr_null(peek_start(&fixture, "0002"));
+  ck_assert_ptr_nonnull(peek_start(&fixture, "0004"));
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_cache__new_region_is_not_the_next_to_go_for_its_key_coming_next)
+{
+  struct fixture fixture = bounded(4, 0);
+
+  for (int i = 10; i <= 50; i += 10) {
+    store_number(&fixture, i); /* 10 goes */
+  }
+  store_number(&fixture, 35); /* 20 goes; 30 comes next, then 35 */
+  store_number(&fixture, 60); /* 30 goes */
+  store_number(&fixture, 70); /* 35 is spared, 40 goes */
+
+  ck_assert_ptr_null(peek_start(&fixture, "0040"));
+  ck_assert(hit_number(&fixture, 35));
+  ck_assert_uint_eq(region_count(&fixture), 4);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_cache__tables_without_regions_are_not_gone_through_for_room)
+{
+  enum { TABLES = 10000, STORES = 9000 };
+  static struct keyroute_table *tables[TABLES];
+  struct fixture fixture = bounded(2, 0);
+
+  for (int i = 0; i < TABLES; i++) {
+    char name[16];
+
+    snprintf(name, sizeof(name), "u%d", i);
+    tables[i] = kr_cache_table(fixture.cache, keyroute_string(name));
+  }
+  for (int i = 0; i < STORES; i++) {
+    store_number(&fixture, i); /* with a walk over all tables each: 10^8 steps */
+    ck_assert_uint_le(region_count(&fixture), 2);
+  }
+
+  ck_assert(hit_number(&fixture, STORES - 1));
+  for (int i = 0; i < TABLES; i++) {
+    kr_table_release(tables[i]);
+  }
   fixture_free(&fixture);
 }
 END_TEST
@@ -1371,6 +1412,8 @@ static void add_bound_tests(TCase *tests)
 {
   tcase_add_test(tests, test_cache__bound_of_regions_lets_the_oldest_unused_go);
   tcase_add_test(tests, test_cache__what_was_hit_is_spared_once);
+  tcase_add_test(tests, test_cache__new_region_is_not_the_next_to_go_for_its_key_coming_next);
+  tcase_add_test(tests, test_cache__tables_without_regions_are_not_gone_through_for_room);
   tcase_add_test(tests, test_cache__where_all_are_in_use_a_store_does_not_look_at_all);
   tcase_add_test(tests, test_cache__region_just_stored_does_not_make_room_for_itself);
   tcase_add_test(tests, test_cache__bound_of_bytes_smaller_than_anything_keeps_the_last);
