@@ -38,18 +38,17 @@ static size_t shared_len(struct keyroute_bytes a, struct keyroute_bytes b)
   return len;
 }
 
-void kr_draft_begin(struct kr_draft *draft, kr_key_of *key_of, uint8_t lane, void *first)
+void kr_draft_begin(struct kr_draft *draft, kr_key_of *key_of, size_t lane)
 {
   draft->key_of = key_of;
-  draft->lane = lane;
-  draft->count = 1;
+  draft->lane = (uint8_t)lane;
+  draft->count = 0;
   draft->cut_len = SIZE_MAX;
-  draft->slots[0] = first;
 }
 
-void kr_draft_append(struct kr_draft *draft, const struct kr_block *block)
+void kr_draft_append(struct kr_draft *draft, const struct kr_block *block, size_t from, size_t to)
 {
-  for (size_t i = 0; i < block->count; i++) {
+  for (size_t i = from; i < to; i++) {
     void *slot = kr_block_slot(block, i);
 
     if (slot != NULL) {
@@ -62,13 +61,17 @@ void kr_draft_append(struct kr_draft *draft, const struct kr_block *block)
   }
 }
 
+void kr_draft_read_part(struct kr_draft *draft, kr_key_of *key_of, const struct kr_block *block,
+                        size_t from, size_t to)
+{
+  kr_draft_begin(draft, key_of, block->lane);
+  draft->cut_len = block->cut_len;
+  kr_draft_append(draft, block, from, to);
+}
+
 void kr_draft_read(struct kr_draft *draft, kr_key_of *key_of, const struct kr_block *block)
 {
-  draft->key_of = key_of;
-  draft->lane = block->lane;
-  draft->count = 0;
-  draft->cut_len = block->cut_len;
-  kr_draft_append(draft, block);
+  kr_draft_read_part(draft, key_of, block, 0, block->count);
 }
 
 void kr_draft_insert(struct kr_draft *draft, size_t at, void *slot)

@@ -16,12 +16,14 @@ struct kr_draft {
   int32_t heads[2 * KR_BLOCK_MAX];
 };
 
-/* What is in a block, but for its empty slots. */
+/* There is nothing yet. */
+void kr_draft_begin(struct kr_draft *draft, kr_key_of *key_of, size_t lane);
+/* What is in a block, but for its empty slots; or in its slots from one to before another. */
 void kr_draft_read(struct kr_draft *draft, kr_key_of *key_of, const struct kr_block *block);
-/* What is in the next block of the same lane comes behind. */
-void kr_draft_append(struct kr_draft *draft, const struct kr_block *block);
-/* There is nothing yet but these slots of a lane, of which there is at least one. */
-void kr_draft_begin(struct kr_draft *draft, kr_key_of *key_of, uint8_t lane, void *first);
+void kr_draft_read_part(struct kr_draft *draft, kr_key_of *key_of, const struct kr_block *block,
+                        size_t from, size_t to);
+/* What is in a block of the same lane, further on, comes behind. */
+void kr_draft_append(struct kr_draft *draft, const struct kr_block *block, size_t from, size_t to);
 
 void kr_draft_insert(struct kr_draft *draft, size_t at, void *slot);
 void kr_draft_remove(struct kr_draft *draft, size_t at);

@@ -24,6 +24,12 @@ int kr_skiplist_put(struct kr_skiplist *list, void *value, void **replaced);
 /* Writer. Take a key out; returns its value, NULL if there was none. Cannot fail. */
 void *kr_skiplist_take(struct kr_skiplist *list, struct keyroute_bytes key);
 
+/* Writer. Take all out that is above one key and below another (NULL = there is no such end), in
+ * order; `taken` gets each, and may read the list, not change it. Returns how many. Cannot fail. */
+size_t kr_skiplist_take_between(struct kr_skiplist *list, const struct keyroute_bytes *low,
+                                const struct keyroute_bytes *high,
+                                void (*taken)(void *value, void *arg), void *arg);
+
 /* Writer of both. Move all values of a list into an empty one of the same key_of, block size and
  * allocator. Cannot fail, and takes no longer for many than for one. No value is found in both. Who
  * was reading `list` before may be answered as `into` is; who begins later finds nothing. */

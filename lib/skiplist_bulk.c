@@ -6,12 +6,15 @@
  *  2. A reader that began before stands on blocks that are the other list's now. What it finds in
  *     one was true of either list; looking at several it counts the changes, of which the moving is
  *     one, and looks again.
+ *  3. What is between two keys leaves value by value; the blocks follow at once (stretch.c).
  *
  * Writer only. The rules that readers rely on stand in skiplist.c.
  */
 #include "lib/skiplist.h"
 
-#include "lib/skiplist_state.h"
+#include "lib/bytes.h"
+#include "lib/rebuild.h"
+#include "lib/stretch.h"
 
 #include <assert.h>
 
@@ -30,4 +33,27 @@ void kr_skiplist_detach(struct kr_skiplist *list, struct kr_skiplist *into)
   into->size += moved;
   kr_skiplist_set_count(into, kr_skiplist_count(list));
   kr_skiplist_set_count(list, 0);
+}
+
+size_t kr_skiplist_take_between(struct kr_skiplist *list, const struct keyroute_bytes *low,
+                                const struct keyroute_bytes *high,
+                                void (*taken)(void *value, void *arg), void *arg)
+{
+  struct kr_stretch stretch;
+
+  if (kr_skiplist_top(list) == NULL ||
+      (low != NULL && high != NULL && kr_bytes_compare(*low, *high) >= 0)) {
+    return 0;
+  }
+  kr_stretch_find(&stretch, list, low, high);
+  size_t count = kr_stretch_empty(list, &stretch, taken, arg);
+
+  kr_skiplist_set_count(list, kr_skiplist_count(list) - count);
+  if (kr_skiplist_count(list) == 0) {
+    kr_rebuild_clear(list);
+  } else if (count > 0) {
+    kr_stretch_close(list, &stretch);
+    kr_rebuild_shrink(list, low != NULL ? *low : kr_bytes(NULL, 0));
+  }
+  return count;
 }

@@ -37,7 +37,8 @@ static int put_first(struct kr_skiplist *list, void *value)
   struct kr_draft draft;
   struct kr_block_span all = {.ends = false};
 
-  kr_draft_begin(&draft, list->key_of, 0, value);
+  kr_draft_begin(&draft, list->key_of, 0);
+  kr_draft_insert(&draft, 0, value);
   struct kr_block *block = kr_draft_make(&draft, list->mem, 0, 1, &all);
 
   if (block == NULL) {

@@ -153,15 +153,165 @@ START_TEST(test_skiplist_bulk__an_empty_list_can_be_detached)
 }
 END_TEST
 
+/* ---- Taking what is between two keys --------------------------------------------------------- */
+
+/* What was told of a stretch that leaves. */
+struct told {
+  const struct kr_skiplist *list;
+  int next, count;
+};
+
+/* In order, none left out, and each not to be found any more. */
+static void tell(void *value, void *arg)
+{
+  struct told *told = arg;
+
+  ck_assert_ptr_eq(value, &values[told->next]);
+  ck_assert_ptr_null(kr_skiplist_find(told->list, key_at(told->next)));
+  told->next++;
+  told->count++;
+}
+
+/* Take what is from one number to before another. */
+static void take_stretch(struct kr_skiplist *list, int from, int to)
+{
+  struct told told = {.list = list, .next = from};
+  struct keyroute_bytes low = key_at(from > 0 ? from - 1 : 0), high = key_at(to % KEYS);
+
+  ck_assert_uint_eq(
+      kr_skiplist_take_between(list, from > 0 ? &low : NULL, to < KEYS ? &high : NULL, tell, &told),
+      (size_t)(to - from));
+  ck_assert_int_eq(told.count, to - from);
+}
+
+static const struct stretch {
+  int from, to;
+} stretches[] = {{0, KEYS},        {0, KEYS - 1}, {1, KEYS},  {1, KEYS - 1}, {0, 1},
+                 {KEYS - 1, KEYS}, {200, 202},    {200, 800}, {399, 607},    {500, 500}};
+
+enum { STRETCHES = sizeof(stretches) / sizeof(stretches[0]) };
+
+/* All else is found, from either side. */
+static void must_lack(const struct kr_skiplist *list, int from, int to)
+{
+  struct value *below = from > 0 ? &values[from - 1] : NULL;
+  struct value *above = to < KEYS ? &values[to] : NULL;
+
+  for (int number = 0; number < KEYS; number++) {
+    bool gone = number >= from && number < to;
+
+    ck_assert_ptr_eq(kr_skiplist_find(list, key_at(number)), gone ? NULL : &values[number]);
+    ck_assert_ptr_eq(kr_skiplist_floor(list, key_at(number)), gone ? below : &values[number]);
+    if (gone) {
+      ck_assert_ptr_eq(kr_skiplist_higher(list, key_at(number)), above);
+    }
+  }
+  ck_assert_uint_eq(kr_skiplist_count(list), (size_t)(KEYS - (to - from)));
+}
+
+START_TEST(test_skiplist_bulk__what_is_between_two_keys_leaves_in_order)
+{
+  struct kr_mem *mem = failing_mem_new();
+  const struct stretch *stretch = &stretches[_i % STRETCHES];
+  struct kr_skiplist *list = new_list(mem, block_sizes[_i / STRETCHES]);
+  put_each(list, 0, KEYS, 1);
+
+  take_stretch(list, stretch->from, stretch->to);
+
+  must_lack(list, stretch->from, stretch->to);
+  put_each(list, stretch->from, stretch->to, 1);
+  must_hold(list, 0, KEYS);
+  take_each(list, 0, KEYS, 1);
+  must_be_empty(list);
+  kr_skiplist_free(list);
+  kr_rcu_barrier();
+  failing_mem_done(mem);
+}
+END_TEST
+
+/* As often as it allocates, and with none at all. */
+START_TEST(test_skiplist_bulk__a_stretch_leaves_without_memory)
+{
+  struct kr_mem *mem = failing_mem_new();
+  const struct stretch *stretch = &stretches[_i % STRETCHES];
+  bool failed = true;
+
+  for (long at = 1; failed; at++) {
+    struct kr_skiplist *list = new_list(mem, block_sizes[_i / STRETCHES]);
+
+    put_each(list, 0, KEYS, 1);
+    if (at % 2 == 0) {
+      mem_fail(at / 2);
+    } else {
+      mem_fail_from(at / 2 + 1);
+    }
+    take_stretch(list, stretch->from, stretch->to);
+    failed = mem_has_failed();
+    mem_fail(0);
+    must_lack(list, stretch->from, stretch->to);
+    take_stretch(list, 0, stretch->from);
+    take_stretch(list, stretch->to, KEYS);
+    must_be_empty(list);
+    kr_skiplist_free(list);
+  }
+  kr_rcu_barrier();
+  failing_mem_done(mem);
+}
+END_TEST
+
+START_TEST(test_skiplist_bulk__what_is_left_of_a_stretch_is_small)
+{
+  struct kr_mem *mem = failing_mem_new();
+  struct kr_skiplist *list = new_list(mem, block_sizes[_i]);
+  put_each(list, 0, 20, 1);
+  size_t small = kr_skiplist_size(list);
+  put_each(list, 20, KEYS, 1);
+
+  take_stretch(list, 15, KEYS - 5);
+
+  ck_assert_uint_le(kr_skiplist_size(list), small + small / 2);
+  kr_skiplist_free(list);
+  kr_rcu_barrier();
+  failing_mem_done(mem);
+}
+END_TEST
+
+START_TEST(test_skiplist_bulk__nothing_is_between_keys_in_the_wrong_order)
+{
+  struct kr_mem *mem = failing_mem_new();
+  struct kr_skiplist *list = new_list(mem, 4);
+  struct keyroute_bytes low = key_at(20), high = key_at(10);
+  struct told told = {.list = list};
+
+  ck_assert_uint_eq(kr_skiplist_take_between(list, NULL, NULL, tell, &told), 0);
+  put_each(list, 0, 30, 1);
+  ck_assert_uint_eq(kr_skiplist_take_between(list, &low, &high, tell, &told), 0);
+  ck_assert_uint_eq(kr_skiplist_take_between(list, &low, &low, tell, &told), 0);
+
+  must_hold(list, 0, 30);
+  ck_assert_int_eq(told.count, 0);
+  kr_skiplist_free(list);
+  kr_rcu_barrier();
+  failing_mem_done(mem);
+}
+END_TEST
+
 static Suite *suite(void)
 {
   Suite *made = suite_create("skiplist_bulk");
-  TCase *detaching = tcase_create("detaching");
+  TCase *detaching = tcase_create("detaching"), *taking = tcase_create("taking");
 
   tcase_add_loop_test(detaching, test_skiplist_bulk__detach_moves_all_without_memory, 0, 3);
   tcase_add_loop_test(detaching, test_skiplist_bulk__both_lists_can_be_changed_once_detached, 0, 3);
   tcase_add_loop_test(detaching, test_skiplist_bulk__an_empty_list_can_be_detached, 0, 3);
   suite_add_tcase(made, detaching);
+  tcase_add_loop_test(taking, test_skiplist_bulk__what_is_between_two_keys_leaves_in_order, 0,
+                      3 * STRETCHES);
+  tcase_add_loop_test(taking, test_skiplist_bulk__a_stretch_leaves_without_memory, 0,
+                      3 * STRETCHES);
+  tcase_add_loop_test(taking, test_skiplist_bulk__what_is_left_of_a_stretch_is_small, 0, 3);
+  tcase_add_test(taking, test_skiplist_bulk__nothing_is_between_keys_in_the_wrong_order);
+  suite_add_tcase(made, taking);
   return made;
 }
 

@@ -25,7 +25,7 @@
 
 /* ---- The list, and the writer who comes in --------------------------------------------------- */
 
-enum { KEY_MAX = 8, MOMENTS_MAX = 10, SOME = 4 };
+enum { KEY_MAX = 8, MOMENTS_MAX = 100, SOME = 4 };
 
 struct value {
   size_t len;
@@ -173,7 +173,7 @@ static bool meet(const struct asking *asking, int at, void (*change)(void))
 /* ---- Lists made for one meeting -------------------------------------------------------------- */
 
 /* Values by words of one line, each of which is one key. */
-enum { WORDS_MAX = 16 };
+enum { WORDS_MAX = 24 };
 
 static struct value words[WORDS_MAX];
 static size_t word_count;
@@ -382,6 +382,31 @@ START_TEST(test_skiplist_meanwhile__first_of_joined_blocks_was_the_first)
 }
 END_TEST
 
+static void one_left(void *value, void *arg)
+{
+  (void)value;
+  (void)arg;
+  moment();
+}
+
+/* They leave one by one, and their blocks behind that. */
+static void take_between_both_ends(void)
+{
+  struct keyroute_bytes low = keyroute_string("b"), high = keyroute_string("w");
+
+  kr_skiplist_take_between(list, &low, &high, one_left, NULL);
+  moment();
+}
+
+START_TEST(test_skiplist_meanwhile__reader_in_a_stretch_that_leaves_finds_what_was_there)
+{
+  static const enum question questions[] = {FIND, FLOOR, LOWER, HIGHER, ABOVE};
+
+  meet_at_each_key(questions[_i], "pppp1", "a b c d e f g h pppp0 pppp1 pppp2 q r s t u v w x y",
+                   nothing, take_between_both_ends);
+}
+END_TEST
+
 /* ---- A list that is detached under its reader ---- */
 
 static struct kr_skiplist *into;
@@ -481,10 +506,22 @@ static void change_once(void)
   }
 }
 
+static void take_some(void)
+{
+  struct keyroute_bytes low = drawn_key(), high = drawn_key();
+
+  kr_skiplist_take_between(list, draw(5) == 0 ? NULL : &low, draw(5) == 0 ? NULL : &high, one_left,
+                           NULL);
+}
+
 static void change_some(void)
 {
-  for (uint32_t steps = 1 + draw(MOMENTS_MAX - 1); steps > 0; steps--) {
-    change_once();
+  for (uint32_t steps = 1 + draw(8); steps > 0; steps--) {
+    if (draw(40) == 0) {
+      take_some();
+    } else {
+      change_once();
+    }
     moment();
   }
 }
@@ -555,6 +592,8 @@ static Suite *suite(void)
   tcase_add_loop_test(fixed, test_skiplist_meanwhile__reader_of_joined_blocks_finds_what_was_there,
                       0, 5);
   tcase_add_test(fixed, test_skiplist_meanwhile__first_of_joined_blocks_was_the_first);
+  tcase_add_loop_test(
+      fixed, test_skiplist_meanwhile__reader_in_a_stretch_that_leaves_finds_what_was_there, 0, 5);
   tcase_add_loop_test(
       fixed, test_skiplist_meanwhile__reader_of_a_detached_list_finds_what_was_in_either, 0, 5);
   suite_add_tcase(made, fixed);

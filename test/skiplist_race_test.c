@@ -338,6 +338,100 @@ START_TEST(test_skiplist_race__what_is_in_either_of_two_blocks_is_found)
 }
 END_TEST
 
+/* ---- A stretch that leaves at once ---- */
+
+/* Between the first key and the last are so many others. They come from the highest down and leave,
+ * all in one go, from the lowest up: where one is, all above it are. So the floor of one of them is
+ * itself or the first key. */
+enum { STRETCH = 300 };
+
+static void take_one(void *value, void *arg)
+{
+  (void)arg;
+  discard(value);
+}
+
+static void come_and_leave(struct scene *scene)
+{
+  char low[KEY_MAX], high[KEY_MAX];
+  struct keyroute_bytes from = kr_bytes(low, write_key(low, 0));
+  struct keyroute_bytes to = kr_bytes(high, write_key(high, STRETCH + 1));
+
+  for (int number = STRETCH; number > 0; number--) {
+    put(scene, number);
+  }
+  if (kr_skiplist_take_between(scene->list, &from, &to, take_one, NULL) != STRETCH) {
+    atomic_fetch_add(&scene->faults, 1);
+  }
+}
+
+static int look_into_stretch(const struct scene *scene, int number)
+{
+  char room[KEY_MAX];
+  struct keyroute_bytes key = kr_bytes(room, write_key(room, number));
+  const struct value *higher = kr_skiplist_higher(scene->list, key);
+  int faults = fault_of_two(kr_skiplist_floor(scene->list, key), 0, number);
+
+  faults += higher == NULL || higher->number <= number || higher->generation == FREED;
+  faults += fault_in(kr_skiplist_first(scene->list), 0, 0);
+  faults += fault_in(kr_skiplist_last(scene->list), STRETCH + 1, 0);
+  faults += fault_of_two(kr_skiplist_lower(scene->list, key_in(kr_skiplist_last(scene->list))), 0,
+                         STRETCH);
+  return faults;
+}
+
+static void *read_stretch(void *arg)
+{
+  struct scene *scene = arg;
+  unsigned random = (unsigned)atomic_fetch_add(&scene->started, 1);
+
+  while (!atomic_load(&scene->done)) {
+    int number = 1 + (int)((random = random * 1103515245u + 12345u) >> 8) % STRETCH;
+
+    kr_rcu_read_begin();
+    atomic_fetch_add(&scene->faults, look_into_stretch(scene, number));
+    kr_rcu_read_end();
+    atomic_fetch_add(&scene->looks, 1);
+  }
+  return NULL;
+}
+
+START_TEST(test_skiplist_race__a_stretch_leaves_from_its_lowest_key_up)
+{
+  struct kr_mem *mem = failing_mem_new();
+  static struct scene scene;
+  pthread_t readers[READERS];
+  scene.list = kr_skiplist_new_of(mem, key_in, block_sizes[_i]);
+  put(&scene, 0);
+  put(&scene, STRETCH + 1);
+
+  for (int i = 0; i < READERS; i++) {
+    ck_assert_int_eq(pthread_create(&readers[i], NULL, read_stretch, &scene), 0);
+  }
+  while (atomic_load(&scene.started) < READERS) {
+  }
+  for (int round = 0; round < ROUNDS / 100; round++) {
+    come_and_leave(&scene);
+    if (round % 10 == 9) {
+      kr_rcu_barrier();
+    }
+  }
+  atomic_store(&scene.done, true);
+  for (int i = 0; i < READERS; i++) {
+    pthread_join(readers[i], NULL);
+  }
+
+  ck_assert_int_eq(atomic_load(&scene.faults), 0);
+  ck_assert_int_gt(atomic_load(&scene.looks), 0);
+  evict(&scene, 0);
+  evict(&scene, STRETCH + 1);
+  ck_assert_uint_eq(kr_skiplist_size(scene.list), kr_skiplist_empty_size());
+  kr_skiplist_free(scene.list);
+  kr_rcu_barrier();
+  failing_mem_done(mem);
+}
+END_TEST
+
 static Suite *suite(void)
 {
   Suite *made = suite_create("skiplist_race");
@@ -347,6 +441,7 @@ static Suite *suite(void)
   tcase_add_loop_test(tests, test_skiplist_race__readers_find_what_must_be_there_and_nothing_freed,
                       0, 3);
   tcase_add_test(tests, test_skiplist_race__what_is_in_either_of_two_blocks_is_found);
+  tcase_add_loop_test(tests, test_skiplist_race__a_stretch_leaves_from_its_lowest_key_up, 0, 3);
   suite_add_tcase(made, tests);
   return made;
 }

@@ -550,6 +550,54 @@ static void check_take_run(struct kr_skiplist *list, struct oracle *oracle, size
   }
 }
 
+/* What was told of a stretch that leaves: each is freed as it is told. */
+struct leaving {
+  struct oracle *oracle;
+  size_t at, count;
+};
+
+static void leave(void *value, void *arg)
+{
+  struct leaving *leaving = arg;
+
+  MUST_EQ(value, at_or_none(leaving->oracle, leaving->at + leaving->count));
+  leaving->count++;
+  memset(value, 0xee, sizeof(struct value));
+  free(value);
+}
+
+/* Take all between two keys; either NULL = all on that side. */
+static void check_take_between(struct kr_skiplist *list, struct oracle *oracle,
+                               const struct keyroute_bytes *low, const struct keyroute_bytes *high)
+{
+  size_t from = low != NULL ? rank(oracle, *low) + (kr_skiplist_find(list, *low) != NULL) : 0;
+  size_t to = high != NULL ? rank(oracle, *high) : oracle->count;
+  struct leaving leaving = {.oracle = oracle, .at = from};
+  size_t gone = to > from ? to - from : 0;
+
+  MUST_EQ(kr_skiplist_take_between(list, low, high, leave, &leaving), gone);
+  MUST_EQ(leaving.count, gone);
+  memmove(&oracle->sorted[from], &oracle->sorted[from + gone],
+          (oracle->count - from - gone) * sizeof(oracle->sorted[0]));
+  oracle->count -= gone;
+}
+
+/* A stretch that begins at a drawn key: mostly of so many values, at times all behind or before. */
+static void check_take_stretch(struct kr_skiplist *list, struct oracle *oracle,
+                               struct keyroute_bytes low)
+{
+  char room[KEY_MAX];
+  const struct value *end = at_or_none(oracle, rank(oracle, low) + draw(100));
+  struct keyroute_bytes high = kr_bytes(room, end != NULL ? end->len : 0);
+
+  if (end != NULL) {
+    memcpy(room, end->key, end->len);
+    check_take_between(list, oracle, draw(20) == 0 ? NULL : &low, &high);
+  } else if (draw(10) == 0) {
+    check_take_between(list, oracle, &low, NULL);
+  }
+}
+
 static void check_floor_many(const struct kr_skiplist *list, const struct oracle *oracle,
                              size_t (*draw_key)(char *))
 {
@@ -616,6 +664,8 @@ static void random_steps(struct kr_skiplist *list, struct oracle *oracle,
       }
     } else if (draw(200) == 0) {
       check_take_run(list, oracle, rank(oracle, key), 40);
+    } else if (draw(200) == 0) {
+      check_take_stretch(list, oracle, key);
     } else {
       check_take(list, oracle, key);
     }
