@@ -114,7 +114,7 @@ def run(place, options, results):
                                    lambda result: say(report.hit_lines(result)))
         say(report.summary_lines(results['hit']))
     if 'growth' in options.parts:
-        results['grow'] = hits.race(place, options, hits.grow(options),
+        results['grow'] = hits.grow(place, options, results.get('hit', []),
                                     lambda result: say(report.hit_lines(result)))
         say(report.memory_lines(results['grow']))
         results['growth'] = growth.measure(place, options)

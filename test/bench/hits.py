@@ -157,11 +157,22 @@ def races(options):
         yield ('hex', 1000000, ALWAYS_HUGE), runs[:1]
 
 
-def grow(options):
-    """The same for the line over the number of regions."""
-    for regions in (100, 1000, 10000, 100000, 1000000):
-        if regions <= max(options.regions):
-            yield ('hex', regions, NEVER_HUGE), [('uniform', 1, 0)]
+GROW_RUN = ('uniform', 1, 0)
+
+
+def _grows(result):
+    return (result['family'] == 'hex' and result['pages'] == NEVER_HUGE
+            and (result['rows'], result['threads'], result['updates']) == GROW_RUN)
+
+
+def grow(place, options, results, tell):
+    """The races for the line over the number of regions: those of the results, and the others."""
+    found = [result for result in results if _grows(result)]
+    there = {result['regions'] for result in found}
+    plan = ((('hex', regions, NEVER_HUGE), [GROW_RUN])
+            for regions in (100, 1000, 10000, 100000, 1000000)
+            if regions <= max(options.regions) and regions not in there)
+    return sorted(found + race(place, options, plan, tell), key=lambda result: result['regions'])
 
 
 def race(place, options, plan, tell):
