@@ -19,7 +19,7 @@ SMALL, LARGE = '{:.2f}', '{:.0f}'
 
 
 class Floor:
-    """One promise. cases yields (where, median, least, most) from all results."""
+    """One promise. cases yields (where, a value for each round that counts) from all results."""
 
     def __init__(self, what, kind, limit, cases, text=SMALL):
         self.what = what
@@ -40,12 +40,17 @@ class Floor:
         return -value if self.kind == 'at least' else value
 
     def judge(self, results):
-        cases = [{'where': where, 'median': median, 'least': least, 'most': most,
-                  'met': self.holds(median)}
-                 for where, median, least, most in self.cases(results)]
+        cases = [{'where': where, 'rounds': len(values), 'median': statistics.median(values),
+                  'least': min(values), 'most': max(values),
+                  'met': self.holds(statistics.median(values))}
+                 for where, values in self.cases(results) if values]
         cases.sort(key=lambda case: self.badness(case['median']), reverse=True)
         return {'what': self.what, 'kind': self.kind, 'limit': self.limit, 'text': self.text,
                 'cases': cases, 'met': all(case['met'] for case in cases) if cases else None}
+
+
+def _there(values):
+    return [value for value in values if value is not None]
 
 
 # ---- Races
@@ -56,9 +61,7 @@ def _races(is_meant, ratio):
         for result in results.get('hit', []):
             good = [each['ns'] for each in result['rounds'] if not each['void']]
             ratios = [ratio(ns) for ns in good] if is_meant(result) else []
-            ratios = [value for value in ratios if value is not None]
-            if ratios:
-                yield (race_name(result), statistics.median(ratios), min(ratios), max(ratios))
+            yield (race_name(result), _there(ratios))
     return cases
 
 
@@ -106,7 +109,7 @@ def _growth(figure):
     def cases(results):
         for found in results.get('growth', []):
             if found['tables'] == 1 and found['regions'] == MILLION:
-                yield from _rounds(f'{MILLION} regions', [figure(each) for each in found['rounds']])
+                yield (f'{MILLION} regions', _there(map(figure, found['rounds'])))
     return cases
 
 
@@ -115,15 +118,8 @@ def _sweep(figure):
     def cases(results):
         for found in results.get('sweep', []):
             if found['regions'] == MILLION:
-                yield from _rounds(f"{MILLION} regions, {found['why']}",
-                                   [figure(each) for each in found['rounds']])
+                yield (f"{MILLION} regions, {found['why']}", _there(map(figure, found['rounds'])))
     return cases
-
-
-def _rounds(where, values):
-    values = [value for value in values if value is not None]
-    if values:
-        yield (where, statistics.median(values), min(values), max(values))
 
 
 def _over_if_there(above, below):
@@ -154,8 +150,8 @@ def _paths(what, key):
         found = results.get('path', {}).get(what)
         if found:
             java, ours = found['rounds']['java'], found['rounds']['ours']
-            yield from _rounds('HBase 2.6.3', [theirs[key] / own[key]
-                                               for theirs, own in zip(java, ours) if own[key]])
+            yield ('HBase 2.6.3', [theirs[key] / own[key]
+                                   for theirs, own in zip(java, ours) if own[key]])
     return cases
 
 
@@ -163,7 +159,7 @@ def _scans(what):
     def cases(results):
         found = results.get('path', {}).get(what)
         if found:
-            yield from _rounds('HBase 2.6.3', [each['scans'] for each in found['rounds']['ours']])
+            yield ('HBase 2.6.3', [each['scans'] for each in found['rounds']['ours']])
     return cases
 
 

@@ -214,7 +214,7 @@ def markdown_cases(floors):
         yield f'Met: {_verdict(floor)}.'
         yield ''
         if floor['cases']:
-            yield from _markdown(['where', 'median (least to most)', 'met'],
-                                 ([case['where'], _measured(floor, case),
+            yield from _markdown(['where', 'median (least to most)', 'rounds that count', 'met'],
+                                 ([case['where'], _measured(floor, case), str(case['rounds']),
                                    'yes' if case['met'] else 'no'] for case in floor['cases']))
             yield ''

@@ -42,20 +42,15 @@ static void note_turn(uv_prepare_t *handle)
   last_cpu_ns = worked_ns;
 }
 
-void bench_turns_reset(void)
-{
-  last_ns = uv_hrtime();
-  last_idle_ns = uv_metrics_idle_time(before_wait.loop);
-  last_cpu_ns = cpu_ns();
-  turns = (struct bench_turns){0};
-}
-
 void bench_turns_start(struct kr_loop *loop)
 {
   uv_loop_configure(kr_loop_uv(loop), UV_METRICS_IDLE_TIME);
   uv_prepare_init(kr_loop_uv(loop), &before_wait);
   uv_prepare_start(&before_wait, note_turn);
-  bench_turns_reset();
+  last_ns = uv_hrtime();
+  last_idle_ns = uv_metrics_idle_time(before_wait.loop);
+  last_cpu_ns = cpu_ns();
+  turns = (struct bench_turns){0};
 }
 
 struct bench_turns bench_turns_stop(void)

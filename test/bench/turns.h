@@ -14,10 +14,7 @@ struct bench_turns {
 /* Look at each turn from now on. On the loop. */
 void bench_turns_start(struct kr_loop *loop);
 
-/* Forget those that were. On the loop. */
-void bench_turns_reset(void);
-
-/* Those since then, and look no more. On the loop. */
+/* Those since then; look no more. On the loop. */
 struct bench_turns bench_turns_stop(void);
 
 #endif
