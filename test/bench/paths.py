@@ -68,14 +68,14 @@ def _misses(cluster, ours, options):
 
 def _storm(cluster, ours, options):
     command = f'storm {MISS_TABLE} {STORM_THREADS}'
-    return _alternate(min(options.rounds, 5), {
+    return _alternate(options.rounds, {
         'ours': lambda: fields(ours.tell(f'{command} {MISS_REGIONS} drawn')[0]),
         'java': lambda: cluster.times(f'time-{command}')})
 
 
 def _descent(ours, options):
     command = f'storm {MISS_TABLE} {STORM_THREADS} {MISS_REGIONS} down'
-    return _alternate(min(options.rounds, 5), {'ours': lambda: fields(ours.tell(command)[0])})
+    return _alternate(options.rounds, {'ours': lambda: fields(ours.tell(command)[0])})
 
 
 def _list(cluster, ours, options):
