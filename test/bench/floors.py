@@ -3,7 +3,8 @@
     floors.py BENCH.JSON              the table, of a run that is over
 
 A floor has cases, the races or rounds that it is about. It is met if all of them meet it, each by
-the median of its rounds. What was not measured has no cases, and is neither met nor missed.
+the median of its rounds. A race of which no round counts is void. What was not measured has no
+cases; that, and what is void, is neither met nor missed.
 """
 
 import json
@@ -40,17 +41,22 @@ class Floor:
         return -value if self.kind == 'at least' else value
 
     def judge(self, results):
+        found = list(self.cases(results))
         cases = [{'where': where, 'rounds': len(values), 'median': statistics.median(values),
                   'least': min(values), 'most': max(values),
                   'met': self.holds(statistics.median(values))}
-                 for where, values in self.cases(results) if values]
+                 for where, values in found if values]
         cases.sort(key=lambda case: self.badness(case['median']), reverse=True)
         return {'what': self.what, 'kind': self.kind, 'limit': self.limit, 'text': self.text,
-                'cases': cases, 'met': all(case['met'] for case in cases) if cases else None}
+                'cases': cases, 'void': [where for where, values in found if not values],
+                'met': _all_met(cases, len(found))}
 
 
-def _there(values):
-    return [value for value in values if value is not None]
+def _all_met(cases, wanted):
+    """None: nobody knows."""
+    if not all(case['met'] for case in cases):
+        return False
+    return True if cases and len(cases) == wanted else None
 
 
 # ---- Races
@@ -58,10 +64,10 @@ def _there(values):
 def _races(is_meant, ratio):
     """A case for each race that is meant and in which the contender took part."""
     def cases(results):
-        for result in results.get('hit', []):
-            good = [each['ns'] for each in result['rounds'] if not each['void']]
-            ratios = [ratio(ns) for ns in good] if is_meant(result) else []
-            yield (race_name(result), _there(ratios))
+        for result in filter(is_meant, results.get('hit', [])):
+            if any(ratio(each['ns']) for each in result['rounds']):
+                yield (race_name(result),
+                       [ratio(each['ns']) for each in result['rounds'] if not each['void']])
     return cases
 
 
@@ -103,6 +109,10 @@ RACES = [
 
 
 # ---- What grows
+
+def _there(values):
+    return [value for value in values if value is not None]
+
 
 def _growth(figure):
     """A case: a million regions in one table; each round has a figure."""

@@ -1,12 +1,17 @@
-"""Writes what was measured into the documentation: bench.py --publish.
+"""Writes what was measured into the documentation: bench.py --publish, or of a run that is over
+
+    publish.py FOLDER                 which has its bench.json and hits.svg
 
 README.md gets the section between the two marks, doc/benchmark/ all races, all cases of the floors
 and the plot.
 """
 
+import json
 import os
 import shutil
+import sys
 
+import floors
 import report
 
 BEGIN = '<!-- Written by test/bench/run.sh --publish: from here -->\n'
@@ -123,3 +128,11 @@ def write(results, plot, top):
         with open(os.path.join(folder, name), 'w', encoding='utf-8') as file:
             file.write('\n'.join(lines).rstrip('\n') + '\n')
     shutil.copy(plot, folder)
+
+
+if __name__ == '__main__':
+    with open(os.path.join(sys.argv[1], 'bench.json'), encoding='utf-8') as source:
+        told = json.load(source)
+    told['floors'] = floors.judge(told)
+    write(told, os.path.join(sys.argv[1], 'hits.svg'),
+          os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))

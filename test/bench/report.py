@@ -3,6 +3,7 @@
 from hits import BESIDE, LABELS, REFERENCE, race_name
 
 ALL = {**LABELS, **BESIDE}
+REGIONS_FOR_MEMORY = 100000
 PATHS = {'miss': 'a miss over a warm connection',
          'storm': 'a cold start: 64 threads, 1000 regions',
          'descent': 'the same, all threads from the last region down',
@@ -88,7 +89,7 @@ def markdown_table(results, extremes=False):
 def memory_rows(results):
     """Of races with so many regions that what else a process holds does not count."""
     for result in results:
-        if result['regions'] >= 100000:
+        if result['regions'] >= REGIONS_FOR_MEMORY:
             for name, of in result['memory'].items():
                 own = f"{of['own_bytes']:.0f}" if of['own_bytes'] else '-'
                 yield [LABELS.get(name, 'keyroute'), str(result['regions']),
@@ -111,10 +112,16 @@ def markdown_memory(results):
                          memory_rows(results))
 
 
+def _growth_figure(each, name):
+    """What a process holds besides hides the memory of a few regions."""
+    few = each['tables'] * each['regions'] < REGIONS_FOR_MEMORY
+    return '-' if few and name in ('allocated', 'resident') else f"{each['medians'][name]:.0f}"
+
+
 def _growth_rows(found):
     for each in found:
         yield [f"{each['tables']} x {each['regions']}",
-               *(f"{each['medians'][name]:.0f}" for name in GROWTH)]
+               *(_growth_figure(each, name) for name in GROWTH)]
 
 
 def growth_lines(found):
@@ -161,7 +168,7 @@ def path_lines(found):
 
 
 def markdown_paths(found):
-    yield from _markdown(['what', 'who', 'medians', 'ratio'], _path_rows(found))
+    yield from _markdown_text(['what', 'who', 'medians', 'ratio'], _path_rows(found))
 
 
 # ---- Floors
@@ -178,13 +185,13 @@ def _measured(floor, case):
 
 
 def _verdict(floor):
-    if floor['met'] is None:
-        return 'not measured'
-    of = len(floor['cases'])
+    of, void = len(floor['cases']), len(floor['void'])
     met = sum(case['met'] for case in floor['cases'])
-    if floor['met']:
-        return 'yes' if of == 1 else f'yes, all {of}'
-    return 'no' if of == 1 else f'no, {met} of {of}'
+    tail = f', {void} void' if void else ''
+    if of == 0:
+        return 'not measured' + tail
+    word = {True: 'yes', False: 'no', None: 'open'}[floor['met']]
+    return word + (f', {met} of {of}' if of > 1 or void else '') + tail
 
 
 def _floor_rows(floors):
