@@ -3,9 +3,13 @@
  *
  * The request opens a scanner, asks for its first rows and closes it: no lease remains on the
  * server and no second request is needed. `small` says the same to 1.x servers. It is read by
- * position (PREAD), one version a cell, through the block cache; partial rows and heartbeats are
- * not announced, so the server sends whole rows. limit_of_rows isn't sent: number_of_rows already
- * bounds the one batch there is, and servers before 2.0 do not know the other.
+ * position (PREAD), through the block cache; partial rows and heartbeats are not announced, so the
+ * server sends whole rows. limit_of_rows isn't sent: number_of_rows already bounds the one batch
+ * there is, and servers before 2.0 do not know the other.
+ *
+ * All versions that the catalog keeps of a cell are asked for, and all but the newest skipped here.
+ * A server that is asked for one only seeks the next column behind each cell, though most have no
+ * second version; as long as a row has not been flushed, that is most of its work on it.
  *
  * Of the answer:
  *  1. Rows stand in the message or in the cell block, never in both. The counts of cells must use
@@ -19,7 +23,8 @@
  *  5. More rows than asked for are cut off: the one who asked may have room for no more.
  *  6. `more` comes from a heartbeat or from more_results_in_region, and only when rows are lacking.
  *     more_results and scanner_id mean nothing here: servers send both for a closed scanner.
- *  7. Whether rows come in order and lie within the bounds is for the reader of rows to judge.
+ *  7. Of the versions of a column the first is kept: it is the newest.
+ *  8. Whether rows come in order and lie within the bounds is for the reader of rows to judge.
  *
  * Threads: any.  Source: Client.proto, HBase RSRpcServices.scan, ResponseConverter.getResults
  */
@@ -29,6 +34,9 @@
 #include "lib/hbase_cells.h"
 #include "lib/hbase_rpc.h"
 #include "lib/proto_alloc.h"
+
+/* What catalogs keep of a cell unless told otherwise. (HConstants.DEFAULT_HBASE_META_VERSIONS) */
+enum { VERSIONS = 3 };
 
 /* ---- Writing -------------------------------------------------------------------------------- */
 
@@ -47,7 +55,7 @@ static void fill_scan(Kr__Pb__Scan *out, const struct kr_scan *scan)
   out->has_reversed = true;
   out->reversed = scan->reversed;
   out->has_max_versions = true;
-  out->max_versions = 1;
+  out->max_versions = VERSIONS;
   out->has_cache_blocks = true;
   out->cache_blocks = true;
   out->has_small = true;
@@ -131,19 +139,32 @@ static const char *count_cells(uint64_t *count, const Kr__Pb__ScanResponse *resp
   return NULL;
 }
 
+/* Are both of one column? Versions come one after another, the newest first. */
+static bool is_same_column(const struct kr_cell *a, const struct kr_cell *b)
+{
+  return kr_bytes_equal(a->qualifier, b->qualifier) && kr_bytes_equal(a->family, b->family);
+}
+
 const char *kr_hbase_row_read(struct kr_row *row, struct kr_cell *cells, size_t count,
                               const Kr__Pb__Result *result, struct kr_reader *block)
 {
+  size_t kept = 0;
+
   for (size_t i = 0; i < count; i++) {
-    cells[i] = result != NULL ? kr_hbase_inline_cell(result->cell[i]) : kr_cell_read(block);
+    struct kr_cell cell =
+        result != NULL ? kr_hbase_inline_cell(result->cell[i]) : kr_cell_read(block);
+
     if (block->bad) {
       return "an unreadable cell";
     }
-    if (!kr_bytes_equal(cells[i].row, cells[0].row)) {
+    if (kept > 0 && !kr_bytes_equal(cell.row, cells[0].row)) {
       return "cells of two rows in one";
     }
+    if (kept == 0 || !is_same_column(&cell, &cells[kept - 1])) {
+      cells[kept++] = cell;
+    }
   }
-  *row = (struct kr_row){cells[0].row, cells, count};
+  *row = (struct kr_row){cells[0].row, cells, kept};
   return row->key.len > 0 ? NULL : "a row without a key";
 }
 

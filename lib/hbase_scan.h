@@ -20,7 +20,8 @@ struct kr_hbase_rows {
 };
 
 /* Read the cells of one row, so many of them from its result or, where that is NULL, from the
- * block. Returns NULL, or what cannot be believed: they are to be of one row, which has a key. */
+ * block, and keep the newest of each column. Returns NULL, or what cannot be believed: they are to
+ * be of one row, which has a key. */
 const char *kr_hbase_row_read(struct kr_row *row, struct kr_cell *cells, size_t count,
                               const Kr__Pb__Result *result, struct kr_reader *block);
 

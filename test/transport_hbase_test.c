@@ -400,7 +400,7 @@ START_TEST(test_transport_hbase__scan_is_one_request_that_leaves_no_scanner)
   ck_assert_uint_eq(seen.number_of_rows, 3);
   ck_assert_uint_eq(seen.priority, 200);
   ck_assert_uint_eq(seen.timeout_ms, 4000);
-  ck_assert_uint_eq(seen.max_versions, 1);
+  ck_assert_uint_eq(seen.max_versions, 3);
   ck_assert_str_eq(seen.region, "hbase:meta,,1");
   ck_assert_str_eq(seen.family, "info");
   ck_assert_str_eq(seen.start, "t,zz,99999999999999");
