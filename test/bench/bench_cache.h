@@ -10,8 +10,8 @@
 #define BENCH_SERVERS 100
 
 /* Nothing bounds its cache but, if it is not 0, a time to live. Until it is swept the loop has
- * nothing to do, and a lock takes its place as the only one that changes things: what follows may be
- * called on any thread. */
+ * nothing to do, and a lock takes its place as the only one that changes things: what follows may
+ * be called on any thread. */
 struct keyroute_connection *bench_open(int64_t ttl_ms);
 void bench_close(struct keyroute_connection *conn);
 
@@ -32,8 +32,8 @@ void bench_on_loop(struct keyroute_connection *conn, void (*work)(void *arg), vo
  * on the loop only. */
 void bench_sweep(struct keyroute_connection *conn);
 
-/* The same once a server is dropped, as after a fault: all that is on it is retired by that. Once in
- * a server's life. */
+/* The same once a server is dropped, as after a fault: all that is on it is retired by that. Once
+ * in a server's life. */
 void bench_drop_server(struct keyroute_connection *conn, int number);
 
 #endif
