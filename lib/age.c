@@ -6,12 +6,15 @@
  *     time. So a location counts as used up to one round of looking later than it was; it is never
  *     idle for less than it should be.
  *  2. Locations that were stored together must not leave together, or all are looked up again at
- *     once: each draws its own end from a span of a quarter of the time to live.
+ *     once: each has its own end, drawn from a span of a quarter of the time to live. It is not
+ *     kept but follows from when the location was stored, which no two were at one time, and from
+ *     a seed of this cache's own.
  *  3. The last sixteenth of the time to live is left for finding the location, which takes a round
  *     or, while the cache grows, part of a second one: none is given out for longer.
- *  4. Times are tenths of a second since the cache was made, in 32 bits, which a location has room
- *     for. They come round after thirteen years: only differences are compared, and no bound is
- *     longer than a month.
+ *  4. When a location was used is known to a sixteenth of the idle time, which one byte of it
+ *     counts. The byte comes round after sixteen idle times; a location is visited every eighth of
+ *     one and leaves soon after the first. Should the loop have stood still for so long, it stays
+ *     for another idle time at most.
  *
  * Loop thread, but for the touched mark.
  */
@@ -20,71 +23,66 @@
 #include "lib/clock.h"
 #include "lib/random.h"
 
-enum { US_PER_DS = 100000, MS_PER_DS = 100 };
+enum { US_PER_MS = 1000 };
 
 /* Parts of the time to live: the earliest end, and the span in which ends are drawn. */
 enum { PARTS = 16, FIRST_END = 11, ENDS = 4 };
+
+/* Units of use in one idle time. */
+enum { IDLE_UNITS = 16 };
 
 /* Rounds in one time to live, and in one idle time. */
 enum { ROUNDS_TTL = 32, ROUNDS_IDLE = 8 };
 
 void kr_age_init(struct kr_age *age, int64_t ttl_ms, int64_t idle_ms)
 {
-  int64_t now_us = kr_clock_us();
-
-  *age = (struct kr_age){.ttl_ms = ttl_ms, .idle_ms = idle_ms, .began_us = now_us};
+  *age = (struct kr_age){.ttl_ms = ttl_ms, .idle_ms = idle_ms};
   /* Not the same in each process: those that start together should not read together for ever. */
-  age->random = (uint64_t)now_us ^ (uintptr_t)age;
+  age->seed = (uint64_t)kr_clock_us() ^ (uintptr_t)age;
 }
 
-uint32_t kr_age_now(const struct kr_age *age)
+/* A time in units of use, come round; 0 where no idle time bounds. */
+static uint8_t in_units(const struct kr_age *age, uint64_t time)
 {
-  if (age->ttl_ms == 0 && age->idle_ms == 0) {
-    return 0;
-  }
-  return (uint32_t)((kr_clock_us() - age->began_us) / US_PER_DS);
+  uint64_t idle_us = (uint64_t)age->idle_ms * US_PER_MS;
+
+  return idle_us > 0 ? (uint8_t)(time / (idle_us / IDLE_UNITS)) : 0;
 }
 
-/* A number below limit. */
-static int64_t draw(struct kr_age *age, int64_t limit)
+/* When a location's time to live ends. */
+static uint64_t end_of(const struct kr_age *age, const struct keyroute_location *location)
 {
-  return (int64_t)(kr_random_next(&age->random) % (uint64_t)limit);
+  uint64_t stored = kr_location_stored(location), state = age->seed ^ stored;
+  uint64_t part_us = (uint64_t)age->ttl_ms * US_PER_MS / PARTS;
+
+  return stored + FIRST_END * part_us + kr_random_next(&state) % (ENDS * part_us + 1);
 }
 
-void kr_age_begin(struct kr_age *age, struct keyroute_location *location)
+void kr_age_begin(const struct kr_age *age, struct keyroute_location *location, uint64_t now)
 {
-  uint32_t now_ds = kr_age_now(age);
-  int64_t life_ms = age->ttl_ms * FIRST_END / PARTS + draw(age, age->ttl_ms * ENDS / PARTS + 1);
-
-  location->used_ds = now_ds;
-  location->expires_ds = now_ds + (uint32_t)(life_ms / MS_PER_DS);
+  location->used = in_units(age, now);
 }
 
-bool kr_age_take_touched(struct keyroute_location *location, uint32_t now_ds)
+bool kr_age_take_touched(const struct kr_age *age, struct keyroute_location *location, uint64_t now)
 {
   /* Relaxed: the mark orders nothing, and a hit that is lost between the two is one too few. */
   if (!__atomic_load_n(&location->touched, __ATOMIC_RELAXED)) {
     return false;
   }
   __atomic_store_n(&location->touched, false, __ATOMIC_RELAXED);
-  location->used_ds = now_ds;
+  location->used = in_units(age, now);
   return true;
 }
 
-/* How long ago, or if negative from now, that is. */
-static int64_t since_ms(uint32_t then_ds, uint32_t now_ds)
-{
-  return (int64_t)(int32_t)(now_ds - then_ds) * MS_PER_DS;
-}
-
 enum kr_evicted kr_age_judge(const struct kr_age *age, struct keyroute_location *location,
-                             uint32_t now_ds)
+                             uint64_t now)
 {
-  if (age->ttl_ms > 0 && since_ms(location->expires_ds, now_ds) >= 0) {
+  if (age->ttl_ms > 0 && now >= end_of(age, location)) {
     return KR_EVICTED_EXPIRED;
   }
-  if (age->idle_ms > 0 && !kr_age_take_touched(location, now_ds) &&
-      since_ms(location->used_ds, now_ds) >= age->idle_ms) {
+  /* More than all units: the first may have been all but over. */
+  if (age->idle_ms > 0 && !kr_age_take_touched(age, location, now) &&
+      (uint8_t)(in_units(age, now) - location->used) > IDLE_UNITS) {
     return KR_EVICTED_IDLE;
   }
   return KR_NOT_EVICTED;

@@ -107,7 +107,7 @@ static struct keyroute_location *find_cached(const struct kr_batch *batch, const
   location = kr_table_find(table_of(batch, run), last_row(batch, run), KR_AT);
   kr_rcu_read_end();
   if (location == NULL ||
-      ((batch->flags & KEYROUTE_REFRESH) != 0 && location->sent < batch->since)) {
+      ((batch->flags & KEYROUTE_REFRESH) != 0 && kr_location_sent(location) < batch->since)) {
     return NULL;
   }
   return kr_check_replica(&failure, location, batch->replica, kr_clock_us()) ? location : NULL;

@@ -22,6 +22,7 @@
 
 #include "lib/age.h"
 #include "lib/bytes.h"
+#include "lib/clock.h"
 #include "lib/hand.h"
 #include "lib/name_map.h"
 #include "lib/precedence.h"
@@ -58,6 +59,7 @@ struct kr_cache {
   void (*stored)(void *arg); /* the watcher's; NULL = there is none */
   void *stored_arg;
   struct kr_cache_limits limits;
+  int64_t began_us;           /* when logical time began */
   uint64_t now;               /* logical time; loop thread */
   struct kr_hands hands;      /* that go round all regions; loop thread */
   size_t pinned;              /* regions of pinned tables; loop thread */
@@ -84,6 +86,7 @@ struct kr_cache *kr_cache_new(struct kr_mem *mem, struct kr_stats *stats)
   if (cache != NULL) {
     cache->mem = mem;
     cache->stats = stats;
+    cache->began_us = kr_clock_us();
     kr_name_map_init(&cache->names, mem);
     pthread_mutex_init(&cache->tables_lock, NULL);
   }
@@ -368,7 +371,10 @@ struct keyroute_location *kr_table_entry(const struct keyroute_table *table,
 
 uint64_t kr_cache_tick(struct kr_cache *cache)
 {
-  return ++cache->now;
+  uint64_t us = (uint64_t)(kr_clock_us() - cache->began_us);
+
+  cache->now = us > cache->now ? us : cache->now + 1;
+  return cache->now;
 }
 
 /* A location has come into the skip list of a table. */
@@ -475,7 +481,6 @@ struct search {
   const struct keyroute_location *keep;
   size_t others; /* regions that are neither kept nor pinned: where there are some, these are out */
   unsigned spared;
-  uint32_t now_ds;
 };
 
 /* Has this one to go, and why? KR_NOT_EVICTED if not yet. */
@@ -485,8 +490,8 @@ static enum kr_evicted judge_for_room(struct kr_cache *cache, struct search *sea
   if (location == search->keep) {
     return KR_NOT_EVICTED;
   }
-  bool touched = kr_age_take_touched(location, search->now_ds);
-  enum kr_evicted reason = why(location, kr_age_judge(&cache->age, location, search->now_ds));
+  bool touched = kr_age_take_touched(&cache->age, location, cache->now);
+  enum kr_evicted reason = why(location, kr_age_judge(&cache->age, location, cache->now));
 
   if (reason == KR_NOT_EVICTED && (!touched || ++search->spared > SPARED_MAX)) {
     reason = KR_EVICTED_FULL;
@@ -529,7 +534,7 @@ static void make_room(struct kr_cache *cache, const struct keyroute_table *table
                       const struct keyroute_location *keep)
 {
   while (is_full(cache) && cached_regions(cache) > 1) {
-    struct search search = {.keep = keep, .now_ds = kr_age_now(&cache->age)};
+    struct search search = {.keep = keep};
 
     search.others = cached_regions(cache) - cache->pinned - (table->pinned ? 0 : 1);
     while (!evict_next(cache, &search)) {
@@ -564,23 +569,31 @@ static void tell_watcher(const struct kr_cache *cache)
   }
 }
 
+/* A read that was sent at a logical time has just said that a location is right. */
+static void confirm(struct kr_cache *cache, struct keyroute_location *location, uint64_t sent)
+{
+  uint64_t now = kr_cache_tick(cache);
+
+  kr_location_set_times(location, now, sent);
+  kr_age_begin(&cache->age, location, now);
+}
+
 /* Put fresh in. Every other region that overlaps it goes; the order is such that a reader finds
  * either an old region or the new one, but never an old one that outlives its replacement. */
 static int put_in(struct kr_cache *cache, struct keyroute_table *table,
-                  struct keyroute_location *fresh)
+                  struct keyroute_location *fresh, uint64_t sent)
 {
   size_t before = kr_skiplist_size(table->regions);
   void *replaced;
   struct keyroute_location *other;
 
-  assert(fresh->stored == 0);
+  assert(kr_location_stored(fresh) == 0);
   kr_location_relabel(fresh, table->label);
   if (kr_skiplist_put(table->regions, fresh, &replaced) != 0) {
     return KEYROUTE_E_NO_MEMORY;
   }
   keyroute_location_ref(fresh);
-  fresh->stored = kr_cache_tick(cache);
-  kr_age_begin(&cache->age, fresh);
+  confirm(cache, fresh, sent);
   count_bytes(cache, before, kr_skiplist_size(table->regions));
   remember(cache, table, fresh);
   if (replaced != NULL) {
@@ -607,11 +620,9 @@ int kr_cache_store(struct kr_cache *cache, struct keyroute_table *table,
 
   if (known != NULL && !kr_location_retired(known) && kr_location_same_name(known, fresh)) {
     kr_precedence_merge(fresh, known, sent);
-    newest = known->sent > sent ? known->sent : sent;
+    newest = kr_location_sent(known) > sent ? kr_location_sent(known) : sent;
     if (kr_precedence_equal(fresh, known)) {
-      known->sent = newest;
-      known->stored = kr_cache_tick(cache); /* it has just been confirmed */
-      kr_age_begin(&cache->age, known);
+      confirm(cache, known, newest);
       *kept = keyroute_location_ref(known);
       return 0;
     }
@@ -623,10 +634,9 @@ int kr_cache_store(struct kr_cache *cache, struct keyroute_table *table,
       return 0;
     }
   }
-  int error = put_in(cache, table, fresh);
+  int error = put_in(cache, table, fresh, newest);
 
   if (error == 0) {
-    fresh->sent = newest;
     *kept = keyroute_location_ref(fresh);
   }
   return error;
@@ -650,8 +660,7 @@ bool kr_cache_replace(struct kr_cache *cache, struct keyroute_table *table,
       (old == NULL && is_taken(table, fresh))) {
     return false;
   }
-  fresh->sent = old != NULL ? old->sent : 0;
-  return put_in(cache, table, fresh) == 0;
+  return put_in(cache, table, fresh, old != NULL ? kr_location_sent(old) : 0) == 0;
 }
 
 void kr_cache_remove(struct kr_cache *cache, struct keyroute_table *table,
@@ -780,7 +789,7 @@ static void drop_leftovers(struct kr_cache *cache)
 }
 
 /* Visit what comes next at the sweeper's hand, at most max; how many that were. */
-static size_t visit_some(struct kr_cache *cache, size_t max, uint32_t now_ds)
+static size_t visit_some(struct kr_cache *cache, size_t max)
 {
   struct kr_hand *hand = &cache->hands.of[KR_HAND_SWEEP];
   struct keyroute_location *some[SOME];
@@ -788,7 +797,7 @@ static size_t visit_some(struct kr_cache *cache, size_t max, uint32_t now_ds)
   struct keyroute_table *table = count > 0 ? table_at(hand) : NULL;
 
   for (size_t i = 0; i < count; i++) {
-    enum kr_evicted reason = why(some[i], kr_age_judge(&cache->age, some[i], now_ds));
+    enum kr_evicted reason = why(some[i], kr_age_judge(&cache->age, some[i], cache->now));
 
     kr_hand_pass(hand, some[i]);
     if (reason != KR_NOT_EVICTED) {
@@ -800,11 +809,11 @@ static size_t visit_some(struct kr_cache *cache, size_t max, uint32_t now_ds)
 
 void kr_cache_visit(struct kr_cache *cache, size_t count)
 {
-  uint32_t now_ds = kr_age_now(&cache->age);
   size_t visited;
 
+  kr_cache_tick(cache);
   do {
-    visited = visit_some(cache, count, now_ds);
+    visited = visit_some(cache, count);
     count -= visited;
   } while (count > 0 && visited > 0);
   drop_leftovers(cache);

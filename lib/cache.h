@@ -79,7 +79,8 @@ int64_t kr_table_missed(struct keyroute_table *table, int64_t now_us);
 struct keyroute_location *kr_table_entry(const struct keyroute_table *table,
                                          struct keyroute_bytes start_key);
 
-/* The cache's logical time: grows with every change and every call of this. Loop. */
+/* The cache's logical time: microseconds since it was made, and at least one more with every change
+ * and every call of this. Loop. */
 uint64_t kr_cache_tick(struct kr_cache *cache);
 
 /* Loop: store what a read of the catalog, sent at logical time `sent`, found. precedence.c has the

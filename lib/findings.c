@@ -89,7 +89,7 @@ bool kr_findings_store(struct kr_flight *flight, struct keyroute_location *locat
     flight->location = keyroute_location_ref(location);
   } else if (!store_one(flight, location, &flight->location)) {
     return false;
-  } else if (flight->location->stored == 0) {
+  } else if (kr_location_stored(flight->location) == 0) {
     give_way(flight);
   }
   kr_findings_store_others(flight, location);

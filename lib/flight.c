@@ -403,7 +403,7 @@ static bool has_other_parent(const struct kr_flight *flight)
 /* What was found as the parent's region is the region looked for: it was asked for the root. */
 static void end_with_root(struct kr_flight *flight, struct keyroute_location *root)
 {
-  flight->sent = root->sent;
+  flight->sent = kr_location_sent(root);
   kr_flight_end_found(flight, root);
 }
 

@@ -263,6 +263,29 @@ void kr_location_release_later(struct keyroute_location *location)
   kr_rcu_enqueue(&gone, &location->later);
 }
 
+uint64_t kr_location_stored(const struct keyroute_location *location)
+{
+  return (uint64_t)location->stored_high << 32 | location->stored_low;
+}
+
+uint64_t kr_location_sent(const struct keyroute_location *location)
+{
+  /* What is retired may have left the cache, and holds no times any more. */
+  if (kr_location_own_reason(location) != KR_NOT_EVICTED) {
+    return 0;
+  }
+  return kr_location_stored(location) - location->sent_before_stored;
+}
+
+void kr_location_set_times(struct keyroute_location *location, uint64_t stored, uint64_t sent)
+{
+  uint64_t before = sent < stored ? stored - sent : 0;
+
+  location->stored_low = (uint32_t)stored;
+  location->stored_high = (uint16_t)(stored >> 32);
+  location->sent_before_stored = before < UINT32_MAX ? (uint32_t)before : UINT32_MAX;
+}
+
 void kr_location_retire(struct keyroute_location *location, enum kr_evicted reason)
 {
   uint8_t now = __atomic_load_n(&location->leaving, __ATOMIC_RELAXED);

@@ -55,22 +55,29 @@ enum kr_evicted {
 struct keyroute_location {
   struct kr_label *label; /* counted */
   int64_t region_id;
+  union {
+    struct {                       /* while it is in the cache; loop thread */
+      uint32_t stored_low;         /* see kr_location_stored */
+      uint32_t sent_before_stored; /* us, at most UINT32_MAX */
+    };
+    struct kr_rcu_link later; /* once it has left the cache */
+  };
   uint32_t refs; /* atomic */
   uint16_t start_len, end_len;
-  uint8_t one_name : 1;     /* all replicas are called as the primary */
-  uint8_t is_spelt : 1;     /* a spelling of its own stands behind the keys */
-  uint8_t leaving;          /* atomic: enum kr_evicted, and whether the handle was reported */
-  bool touched;             /* atomic: hit since the mark was last taken */
-  uint8_t replica_count;    /* room in replicas[] */
-  uint8_t state : 4;        /* enum kr_region_state */
-  uint8_t hops : 4;         /* replicas' places taken from hints since the catalog was read */
-  uint32_t expires_ds;      /* age.c: the end of its time to live; loop thread */
-  uint32_t used_ds;         /* age.c: when it was last known to be in use; loop thread */
-  uint64_t stored;          /* the cache's own count when it was stored; loop thread */
-  uint64_t sent;            /* the same when the last read that found it so was sent; loop thread */
-  struct kr_rcu_link later; /* once it has left the cache */
+  uint16_t stored_high;  /* loop thread */
+  uint8_t one_name : 1;  /* all replicas are called as the primary */
+  uint8_t is_spelt : 1;  /* a spelling of its own stands behind the keys */
+  uint8_t leaving;       /* atomic: enum kr_evicted, and whether the handle was reported */
+  bool touched;          /* atomic: hit since the mark was last taken */
+  uint8_t replica_count; /* room in replicas[] */
+  uint8_t state : 4;     /* enum kr_region_state */
+  uint8_t hops : 4;      /* replicas' places taken from hints since the catalog was read */
+  uint8_t used;          /* age.c: when it was last known to be in use; loop thread */
   struct kr_replica replicas[];
 };
+
+/* What fits a million times. */
+_Static_assert(sizeof(struct keyroute_location) == 40, "a location's fixed part is small");
 
 /* What `leaving` holds. */
 enum { KR_LEAVING_REASON = 0x7f, KR_LEAVING_REPORTED = 0x80 };
@@ -190,6 +197,15 @@ static inline void kr_location_touch(struct keyroute_location *location)
     __atomic_store_n(&location->touched, true, __ATOMIC_RELAXED);
   }
 }
+
+/* The cache's logical times (kr_cache_tick) when it was stored, 0 = never, and when the last read
+ * that found it so was sent. The former has 48 bits, which last for nine years of one cache. Of the
+ * latter it is kept how long before the former it was, up to 71 minutes: what was sent earlier
+ * seems sent then. They are compared with reads that are under way, and none takes so long. Only
+ * while it is in the cache, or before; `sent` is 0 once it is retired. Loop thread. */
+uint64_t kr_location_stored(const struct keyroute_location *location);
+uint64_t kr_location_sent(const struct keyroute_location *location);
+void kr_location_set_times(struct keyroute_location *location, uint64_t stored, uint64_t sent);
 
 /* Give the cache's count back once the readers of this moment are gone. Once in its life. */
 void kr_location_release_later(struct keyroute_location *location);

@@ -20,7 +20,7 @@ bool kr_precedence_outranks(const struct keyroute_location *known,
                             const struct keyroute_location *fresh, uint64_t sent)
 {
   return !kr_location_retired(known) && !kr_location_same_name(known, fresh) &&
-         sent <= known->stored && known->region_id > fresh->region_id;
+         sent <= kr_location_stored(known) && known->region_id > fresh->region_id;
 }
 
 /* Is what is known of a replica newer than what was read? */
@@ -29,7 +29,7 @@ static bool is_newer(const struct keyroute_location *known, const struct keyrout
 {
   int64_t have = known->replicas[replica].seqnum, read = fresh->replicas[replica].seqnum;
 
-  return have > read || (have == read && known->sent > sent);
+  return have > read || (have == read && kr_location_sent(known) > sent);
 }
 
 void kr_precedence_merge(struct keyroute_location *fresh, const struct keyroute_location *known,
@@ -37,7 +37,7 @@ void kr_precedence_merge(struct keyroute_location *fresh, const struct keyroute_
 {
   for (int i = 0; i < fresh->replica_count && i < known->replica_count; i++) {
     bool unnumbered = fresh->replicas[i].server == NULL || fresh->replicas[i].seqnum < 0;
-    bool is_later = unnumbered && sent > known->stored;
+    bool is_later = unnumbered && sent > kr_location_stored(known);
 
     if (kr_location_live_server(known, i) != NULL && !is_later && is_newer(known, fresh, i, sent)) {
       kr_server_release(fresh->replicas[i].server);

@@ -3,6 +3,7 @@
  */
 #include "lib/age.h"
 
+#include "lib/clock.h"
 #include "test/failing_mem.h"
 #include "test/fake_loop.h"
 #include "test/made_location.h"
@@ -13,17 +14,31 @@
 struct fixture {
   struct kr_mem *mem;
   struct kr_age age;
+  int64_t began_us;
   struct keyroute_location *location;
 };
 
+/* What kr_cache_tick would say. */
+static uint64_t now(const struct fixture *fixture)
+{
+  return (uint64_t)(kr_clock_us() - fixture->began_us) + 1;
+}
+
+/* The location was read just now. */
+static void begin(struct fixture *fixture)
+{
+  kr_location_set_times(fixture->location, now(fixture), now(fixture));
+  kr_age_begin(&fixture->age, fixture->location, now(fixture));
+}
+
 static struct fixture fixture_new(int64_t ttl_ms, int64_t idle_ms)
 {
-  struct fixture fixture = {.mem = failing_mem_new()};
+  struct fixture fixture = {.mem = failing_mem_new(), .began_us = kr_clock_us()};
   struct made made = {"t", "", "", 1, NULL, 0, 0, 0};
 
   kr_age_init(&fixture.age, ttl_ms, idle_ms);
   fixture.location = make_location(fixture.mem, NULL, &made);
-  kr_age_begin(&fixture.age, fixture.location);
+  begin(&fixture);
   return fixture;
 }
 
@@ -35,7 +50,7 @@ static void fixture_free(struct fixture *fixture)
 
 static enum kr_evicted judge(struct fixture *fixture)
 {
-  return kr_age_judge(&fixture->age, fixture->location, kr_age_now(&fixture->age));
+  return kr_age_judge(&fixture->age, fixture->location, now(fixture));
 }
 
 START_TEST(test_age__without_bounds_nothing_ends)
@@ -45,31 +60,57 @@ START_TEST(test_age__without_bounds_nothing_ends)
   fake_clock_pass_ms(INT64_C(1000000000));
 
   ck_assert_int_eq(judge(&fixture), KR_NOT_EVICTED);
-  ck_assert_uint_eq(kr_age_now(&fixture.age), 0);
   ck_assert_int_eq(kr_age_round_ms(&fixture.age), 0);
   fixture_free(&fixture);
 }
 END_TEST
 
+/* How many sixteenths of the time to live a location that is stored at a time has, rounded up. */
+static int life_in_parts(struct fixture *fixture, uint64_t stored, uint64_t part)
+{
+  int parts = 0;
+
+  kr_location_set_times(fixture->location, stored, stored);
+  while (kr_age_judge(&fixture->age, fixture->location, stored + (uint64_t)parts * part) ==
+         KR_NOT_EVICTED) {
+    parts++;
+  }
+  return parts;
+}
+
 START_TEST(test_age__ends_spread_over_a_quarter_and_none_is_late)
 {
   enum { DRAWS = 2000, TTL = 60000 };
   struct fixture fixture = fixture_new(TTL, 0);
-  uint32_t first = UINT32_MAX, last = 0;
+  int counts[17] = {0};
 
   for (int i = 0; i < DRAWS; i++) {
-    kr_age_begin(&fixture.age, fixture.location);
-    uint32_t end_ds = fixture.location->expires_ds;
-
-    first = end_ds < first ? end_ds : first;
-    last = end_ds > last ? end_ds : last;
+    counts[life_in_parts(&fixture, 1 + (uint64_t)i, TTL * INT64_C(1000) / 16)]++;
   }
 
-  ck_assert_uint_ge(first, 412); /* 11/16 of a minute, in tenths of a second */
-  ck_assert_uint_le(last, 562);  /* 15/16 */
-  ck_assert_uint_gt(last - first, 140);
+  for (int i = 12; i <= 15; i++) { /* from 11/16 to 15/16 */
+    ck_assert_int_gt(counts[i], DRAWS / 8);
+  }
+  ck_assert_int_ge(counts[11] + counts[12] + counts[13] + counts[14] + counts[15], DRAWS);
+  ck_assert_int_lt(counts[11], DRAWS / 100);
   ck_assert_int_eq(kr_age_round_ms(&fixture.age), TTL / 32);
   fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_age__ends_of_two_caches_are_not_the_same)
+{
+  enum { TTL = 60000, DRAWS = 100 };
+  struct fixture first = fixture_new(TTL, 0), second = first;
+  int unlike = 0;
+
+  second.age.seed = first.age.seed + 1;
+  for (uint64_t i = 1; i <= DRAWS; i++) {
+    unlike += life_in_parts(&first, i, TTL * 10) != life_in_parts(&second, i, TTL * 10);
+  }
+
+  ck_assert_int_gt(unlike, DRAWS / 2);
+  fixture_free(&first);
 }
 END_TEST
 
@@ -79,7 +120,7 @@ START_TEST(test_age__a_read_begins_a_new_life)
 
   fake_clock_pass_ms(10000);
   ck_assert_int_eq(judge(&fixture), KR_NOT_EVICTED);
-  kr_age_begin(&fixture.age, fixture.location);
+  begin(&fixture);
   fake_clock_pass_ms(10000);
   ck_assert_int_eq(judge(&fixture), KR_NOT_EVICTED);
   fake_clock_pass_ms(5000);
@@ -91,17 +132,33 @@ END_TEST
 
 START_TEST(test_age__a_touch_counts_from_when_it_was_noticed)
 {
-  struct fixture fixture = fixture_new(0, 10000);
+  struct fixture fixture = fixture_new(0, 16000);
 
   fake_clock_pass_ms(9000);
   fixture.location->touched = true;
   ck_assert_int_eq(judge(&fixture), KR_NOT_EVICTED);
   ck_assert(!fixture.location->touched);
-  fake_clock_pass_ms(9900);
+  fake_clock_pass_ms(16000);
   ck_assert_int_eq(judge(&fixture), KR_NOT_EVICTED);
-  fake_clock_pass_ms(100);
+  fake_clock_pass_ms(1000); /* a sixteenth */
 
   ck_assert_int_eq(judge(&fixture), KR_EVICTED_IDLE);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_age__nothing_is_idle_for_less_than_it_should_be_wherever_units_end)
+{
+  struct fixture fixture = fixture_new(0, 16000);
+
+  for (int i = 0; i < 600; i++) {
+    fake_clock_pass_ms(997);
+    begin(&fixture);
+    fake_clock_pass_ms(15999);
+    ck_assert_int_eq(judge(&fixture), KR_NOT_EVICTED);
+    fake_clock_pass_ms(1001);
+    ck_assert_int_eq(judge(&fixture), KR_EVICTED_IDLE);
+  }
   fixture_free(&fixture);
 }
 END_TEST
@@ -126,29 +183,26 @@ START_TEST(test_age__marks_are_left_alone_where_no_idle_time_bounds)
   judge(&fixture);
 
   ck_assert(fixture.location->touched);
-  ck_assert(kr_age_take_touched(fixture.location, 1));
-  ck_assert(!kr_age_take_touched(fixture.location, 1));
+  ck_assert(kr_age_take_touched(&fixture.age, fixture.location, 1));
+  ck_assert(!kr_age_take_touched(&fixture.age, fixture.location, 1));
   fixture_free(&fixture);
 }
 END_TEST
 
-START_TEST(test_age__is_right_when_the_tenths_come_round)
+START_TEST(test_age__in_a_cache_of_many_years_times_are_right)
 {
   struct fixture fixture = fixture_new(16000, 20000);
 
-  /* Two seconds before 2^32 tenths. */
-  fixture.age.began_us = kr_clock_us() - (INT64_C(4294967296) - 20) * 100000;
-  kr_age_begin(&fixture.age, fixture.location);
-  ck_assert_uint_eq(kr_age_now(&fixture.age), UINT32_MAX - 19);
+  fixture.began_us -= INT64_C(8) * 366 * 86400 * 1000000; /* nearly 2^48 microseconds */
+  begin(&fixture);
   fake_clock_pass_ms(10000);
-  ck_assert_uint_lt(kr_age_now(&fixture.age), 100);
   ck_assert_int_eq(judge(&fixture), KR_NOT_EVICTED);
   fake_clock_pass_ms(5000);
 
   ck_assert_int_eq(judge(&fixture), KR_EVICTED_EXPIRED);
   fixture.age.ttl_ms = 0;
   ck_assert_int_eq(judge(&fixture), KR_NOT_EVICTED);
-  fake_clock_pass_ms(5000);
+  fake_clock_pass_ms(6250);
   ck_assert_int_eq(judge(&fixture), KR_EVICTED_IDLE);
   fixture_free(&fixture);
 }
@@ -176,11 +230,13 @@ int main(void)
 
   tcase_add_test(tests, test_age__without_bounds_nothing_ends);
   tcase_add_test(tests, test_age__ends_spread_over_a_quarter_and_none_is_late);
+  tcase_add_test(tests, test_age__ends_of_two_caches_are_not_the_same);
   tcase_add_test(tests, test_age__a_read_begins_a_new_life);
   tcase_add_test(tests, test_age__a_touch_counts_from_when_it_was_noticed);
+  tcase_add_test(tests, test_age__nothing_is_idle_for_less_than_it_should_be_wherever_units_end);
   tcase_add_test(tests, test_age__a_touch_does_not_lengthen_the_time_to_live);
   tcase_add_test(tests, test_age__marks_are_left_alone_where_no_idle_time_bounds);
-  tcase_add_test(tests, test_age__is_right_when_the_tenths_come_round);
+  tcase_add_test(tests, test_age__in_a_cache_of_many_years_times_are_right);
   tcase_add_test(tests, test_age__round_is_as_short_as_the_stricter_bound_asks);
   suite_add_tcase(suite, tests);
   return run_suite(suite);

@@ -60,7 +60,7 @@ static inline bool store_sent(struct fixture *fixture, struct keyroute_location 
 
   ck_assert_int_eq(kr_cache_store(fixture->cache, fixture->table, location, sent, &kept), 0);
   ck_assert_ptr_nonnull(kept);
-  bool same = kept == location && location->stored > 0;
+  bool same = kept == location && kr_location_stored(location) > 0;
 
   keyroute_location_release(kept);
   keyroute_location_release(location);

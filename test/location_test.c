@@ -587,6 +587,36 @@ START_TEST(test_location__outlives_servers_and_allocator_handle)
 }
 END_TEST
 
+START_TEST(test_location__times_are_kept_as_long_as_reads_take)
+{
+  static const struct {
+    uint64_t stored, sent, kept_sent;
+  } cases[] = {
+      {1, 0, 0},
+      {1, 1, 1},
+      {UINT64_C(28800000000), UINT64_C(25200000000), UINT64_C(25200000000)},
+      {UINT64_C(28800000000), UINT64_C(3600000000), UINT64_C(28800000000) - UINT32_MAX},
+      {UINT64_C(28800000000), 0, UINT64_C(28800000000) - UINT32_MAX},
+      {UINT64_C(0xffffffffffff), UINT64_C(0xfffffffffff0), UINT64_C(0xfffffffffff0)},
+      {5, 9, 5}, /* not sent after it was stored */
+  };
+  struct fixture fixture = fixture_new();
+  struct keyroute_location *location = span(&fixture, "a", "b");
+
+  ck_assert_uint_eq(kr_location_stored(location), 0);
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    kr_location_set_times(location, cases[i].stored, cases[i].sent);
+    ck_assert_uint_eq(kr_location_stored(location), cases[i].stored);
+    ck_assert_uint_eq(kr_location_sent(location), cases[i].kept_sent);
+  }
+  kr_location_retire(location, KR_EVICTED_REPORTED);
+  ck_assert_uint_eq(kr_location_sent(location), 0);
+
+  keyroute_location_release(location);
+  fixture_free(&fixture);
+}
+END_TEST
+
 START_TEST(test_location__releasing_later_waits_for_readers)
 {
   struct fixture fixture = fixture_new();
@@ -657,6 +687,7 @@ static Suite *suite(void)
   tcase_add_test(tests, test_location__copy_says_the_same_and_is_fresh);
   tcase_add_test(tests, test_location__whose_primarys_server_is_dropped_is_retired);
   tcase_add_test(tests, test_location__outlives_servers_and_allocator_handle);
+  tcase_add_test(tests, test_location__times_are_kept_as_long_as_reads_take);
   tcase_add_test(tests, test_location__releasing_later_waits_for_readers);
   tcase_add_test(tests, test_location__without_memory_there_is_none);
   suite_add_tcase(made, tests);

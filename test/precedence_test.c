@@ -15,13 +15,13 @@ START_TEST(test_precedence__equal_region_stays_the_object_it_was)
   struct keyroute_location *kept_first, *kept_second;
 
   kr_cache_store(fixture.cache, fixture.table, first, kr_cache_tick(fixture.cache), &kept_first);
-  uint64_t stored = first->stored;
+  uint64_t stored = kr_location_stored(first);
 
   kr_cache_store(fixture.cache, fixture.table, second, kr_cache_tick(fixture.cache), &kept_second);
 
   ck_assert_ptr_eq(kept_first, first);
   ck_assert_ptr_eq(kept_second, first);
-  ck_assert_uint_gt(first->stored, stored);
+  ck_assert_uint_gt(kr_location_stored(first), stored);
   ck_assert_uint_eq(kr_stats_read(fixture.stats, KR_COUNT_EVICTIONS), 0);
   keyroute_location_release(kept_first);
   keyroute_location_release(kept_second);
