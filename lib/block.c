@@ -42,15 +42,19 @@ static struct keyroute_bytes tail_at(const struct kr_block *block, size_t at)
   return kr_bytes(kr_block_bytes(block) + begin, ends[at] - begin);
 }
 
-int kr_block_compare_cut(const struct kr_block *block, struct keyroute_bytes key)
+/* Does a key that does not begin as all those of this block do come before them? */
+static bool is_above(const struct kr_block *block, struct keyroute_bytes key)
 {
-  size_t cut_len = block->cut_len - block->skip_len;
-  size_t len = key.len - block->skip_len;
-  int order = len > 0 ? memcmp((const uint8_t *)key.data + block->skip_len, kr_block_bytes(block),
-                               len < cut_len ? len : cut_len)
-                      : 0;
+  struct keyroute_bytes cut = kr_bytes(kr_block_bytes(block), block->cut_len - block->skip_len);
 
-  return order == 0 && len < cut_len ? -1 : order;
+  return kr_bytes_below(
+      kr_bytes((const uint8_t *)key.data + block->skip_len, key.len - block->skip_len), cut);
+}
+
+/* Is `of_slot` above the key, or with inclusive false at it? */
+static bool is_behind(struct keyroute_bytes of_slot, struct keyroute_bytes key, bool inclusive)
+{
+  return inclusive ? kr_bytes_below(key, of_slot) : !kr_bytes_below(of_slot, key);
 }
 
 /* Above lane 0: the gap among the slots from low to before high, whose heads equal that of the key,
@@ -64,7 +68,7 @@ static size_t settle_tails(const struct kr_block *block, struct keyroute_bytes k
   while (low < high) {
     size_t middle = low + (high - low) / 2;
 
-    if (kr_bytes_compare(tail_at(block, middle), tail) >= (inclusive ? 1 : 0)) {
+    if (is_behind(tail_at(block, middle), tail, inclusive)) {
       high = middle;
     } else {
       low = middle + 1;
@@ -86,7 +90,7 @@ static size_t settle_values(const struct kr_block *block, struct keyroute_bytes 
     while (value == NULL && at > low) {
       value = kr_block_slot(block, --at);
     }
-    if (value != NULL && kr_bytes_compare(key_of(value), key) >= (inclusive ? 1 : 0)) {
+    if (value != NULL && is_behind(key_of(value), key, inclusive)) {
       high = at;
     } else {
       low = middle + 1;
@@ -96,24 +100,31 @@ static size_t settle_values(const struct kr_block *block, struct keyroute_bytes 
 }
 
 size_t kr_block_settle(const struct kr_block *block, struct keyroute_bytes key, bool inclusive,
-                       kr_key_of *key_of, size_t gap)
+                       kr_key_of *key_of, size_t tied)
 {
-  size_t low = gap - 1;
+  int32_t head = block->heads[tied - 1];
   size_t least = block->lane > 0 ? 1 : 0;
+  size_t low = head > INT32_MIN ? kr_heads_not_above(block->heads, block->count, head - 1) : least;
 
-  while (low > least && block->heads[low - 1] == block->heads[gap - 1]) {
-    low--;
-  }
   if (block->lane == 0) {
-    return settle_values(block, key, inclusive, key_of, low, gap);
+    return settle_values(block, key, inclusive, key_of, low, tied);
   }
-  return settle_tails(block, key, inclusive, low > least ? low : least, gap);
+  return settle_tails(block, key, inclusive, low > least ? low : least, tied);
 }
 
 size_t kr_block_gap(const struct kr_block *block, struct keyroute_bytes key, bool inclusive,
                     kr_key_of *key_of)
 {
-  return kr_block_gap_from(block, block->lane > 0 ? 1 : 0, key, inclusive, key_of);
+  size_t least = block->lane > 0 ? 1 : 0; /* invariant 5 */
+  size_t tied, gap = kr_block_gap_by_heads(block, key, &tied);
+
+  if (tied > least) {
+    return kr_block_settle(block, key, inclusive, key_of, tied);
+  }
+  if (gap > 0 || tied > 0) {
+    return gap + tied;
+  }
+  return kr_block_begins(block, key) || is_above(block, key) ? least : block->count;
 }
 
 size_t kr_block_live(const struct kr_block *block)

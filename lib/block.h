@@ -78,33 +78,36 @@ struct keyroute_bytes kr_block_fence(const struct kr_block *block);
 size_t kr_block_gap(const struct kr_block *block, struct keyroute_bytes key, bool inclusive,
                     kr_key_of *key_of);
 
-/* The two ways to go on where the heads do not tell. Does the key come before (negative) or after
- * all keys that begin as those of this block do? What is the gap, if it is at `gap` or below and the
- * head before equals that of the key? */
-int kr_block_compare_cut(const struct kr_block *block, struct keyroute_bytes key);
-size_t kr_block_settle(const struct kr_block *block, struct keyroute_bytes key, bool inclusive,
-                       kr_key_of *key_of, size_t gap);
-
-/* kr_block_gap without a call, for walks through many blocks. least is 0 in lane 0 and 1 above it,
- * where no key of the span is below the first slot. */
-KR_ALWAYS_INLINE size_t kr_block_gap_from(const struct kr_block *block, size_t least,
-                                          struct keyroute_bytes key, bool inclusive,
-                                          kr_key_of *key_of)
+/* Does the key begin as all keys of this block do? */
+KR_ALWAYS_INLINE bool kr_block_begins(const struct kr_block *block, struct keyroute_bytes key)
 {
-  if (block->cut_len > block->skip_len) {
-    int order = kr_block_compare_cut(block, key);
+  return key.len >= block->cut_len &&
+         kr_bytes_same((const uint8_t *)key.data + block->skip_len, kr_block_bytes(block),
+                       block->cut_len - block->skip_len);
+}
 
-    if (order != 0) {
-      return order < 0 ? least : block->count;
-    }
+/* kr_block_gap with inclusive, by the heads alone and without a call. 0 = they do not tell, and if
+ * that is so because they are equal, *tied is what kr_block_settle goes on with; else it is 0. */
+KR_ALWAYS_INLINE size_t kr_block_gap_by_heads(const struct kr_block *block,
+                                              struct keyroute_bytes key, size_t *tied)
+{
+  *tied = 0;
+  if (block->cut_len > block->skip_len && !kr_block_begins(block, key)) {
+    return 0;
   }
   int32_t head = kr_head_of(key, block->cut_len);
   size_t gap = kr_heads_not_above(block->heads, block->count, head);
 
-  return gap > least && block->heads[gap - 1] == head
-             ? kr_block_settle(block, key, inclusive, key_of, gap)
-             : gap;
+  if (gap > 0 && block->heads[gap - 1] == head) {
+    *tied = gap;
+    return 0;
+  }
+  return gap;
 }
+
+/* The gap, where the head before `tied` equals that of the key, and the one behind is above it. */
+size_t kr_block_settle(const struct kr_block *block, struct keyroute_bytes key, bool inclusive,
+                       kr_key_of *key_of, size_t tied);
 
 /* Slots that are not empty. Writer. */
 size_t kr_block_live(const struct kr_block *block);

@@ -15,7 +15,7 @@ static inline struct keyroute_bytes kr_bytes(const void *data, size_t len)
   return (struct keyroute_bytes){data, len};
 }
 
-/* Eight bytes as a number whose order is theirs. */
+/* Eight or four bytes as a number whose order is theirs. */
 static inline uint64_t kr_bytes_eight(const uint8_t *at)
 {
   return (uint64_t)at[0] << 56 | (uint64_t)at[1] << 48 | (uint64_t)at[2] << 40 |
@@ -23,26 +23,54 @@ static inline uint64_t kr_bytes_eight(const uint8_t *at)
          (uint64_t)at[6] << 8 | (uint64_t)at[7];
 }
 
-/* Is a before b? The same as kr_bytes_compare(a, b) < 0, for hits: without a call where two short
- * keys differ early, as most do. */
-static inline bool kr_bytes_below(struct keyroute_bytes a, struct keyroute_bytes b)
+static inline uint32_t kr_bytes_four(const uint8_t *at)
+{
+  return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | (uint32_t)at[3];
+}
+
+/* Is a before b? The same as kr_bytes_compare(a, b) < 0, for hits: without a call, for keys that
+ * are short or differ early. The last eight bytes may overlap others, which were equal. */
+KR_ALWAYS_INLINE bool kr_bytes_below(struct keyroute_bytes a, struct keyroute_bytes b)
 {
   const uint8_t *in_a = a.data, *in_b = b.data;
-  size_t left = a.len < b.len ? a.len : b.len;
+  size_t len = a.len < b.len ? a.len : b.len, at = 0;
 
-  for (; left >= 8; left -= 8, in_a += 8, in_b += 8) {
-    uint64_t of_a = kr_bytes_eight(in_a), of_b = kr_bytes_eight(in_b);
+  while (len - at >= 8 || (at > 0 && at < len)) {
+    size_t from = len - at >= 8 ? at : len - 8;
+    uint64_t of_a = kr_bytes_eight(in_a + from), of_b = kr_bytes_eight(in_b + from);
 
     if (of_a != of_b) {
       return of_a < of_b;
     }
+    at = from + 8;
   }
-  for (; left > 0; left--, in_a++, in_b++) {
-    if (*in_a != *in_b) {
-      return *in_a < *in_b;
+  for (; at < len; at++) {
+    if (in_a[at] != in_b[at]) {
+      return in_a[at] < in_b[at];
     }
   }
   return a.len < b.len;
+}
+
+/* Are so many bytes the same? As kr_bytes_below, without a call. */
+KR_ALWAYS_INLINE bool kr_bytes_same(const uint8_t *a, const uint8_t *b, size_t len)
+{
+  size_t at = 0;
+
+  if (len < 4) {
+    while (at < len && a[at] == b[at]) {
+      at++;
+    }
+    return at == len;
+  }
+  if (len < 8) {
+    return kr_bytes_four(a) == kr_bytes_four(b) &&
+           kr_bytes_four(a + len - 4) == kr_bytes_four(b + len - 4);
+  }
+  while (at + 8 < len && kr_bytes_eight(a + at) == kr_bytes_eight(b + at)) {
+    at += 8;
+  }
+  return at + 8 >= len && kr_bytes_eight(a + len - 8) == kr_bytes_eight(b + len - 8);
 }
 
 /* Read the decimal number at the front of a text. Returns how many digits it has; 0 if there is

@@ -27,6 +27,7 @@
 #include "lib/name_map.h"
 #include "lib/precedence.h"
 #include "lib/skiplist.h"
+#include "lib/skiplist_floor.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -135,7 +136,7 @@ static void table_free_deferred(struct kr_rcu_head *head)
 
 static struct keyroute_bytes start_key_of(const void *location)
 {
-  return keyroute_location_start_key(location);
+  return kr_location_start(location);
 }
 
 static struct keyroute_table *table_new(struct kr_cache *cache, struct keyroute_bytes name,
@@ -252,8 +253,9 @@ void *kr_table_owner(const struct keyroute_table *table)
 /* ---- Finding ---- */
 
 /* What a hit may give out of what candidate() gave, or NULL. */
-static inline struct keyroute_location *live(struct keyroute_location *location,
-                                             struct keyroute_bytes row, enum kr_position position)
+KR_ALWAYS_INLINE struct keyroute_location *live(struct keyroute_location *location,
+                                                struct keyroute_bytes row,
+                                                enum kr_position position)
 {
   if (location == NULL || kr_location_retired(location) ||
       !(position == KR_AT ? kr_location_ends_above(location, row)
@@ -265,9 +267,8 @@ static inline struct keyroute_location *live(struct keyroute_location *location,
 }
 
 /* The only region of a table that can cover the row, or NULL. */
-static inline struct keyroute_location *candidate(const struct keyroute_table *table,
-                                                  struct keyroute_bytes row,
-                                                  enum kr_position position)
+static struct keyroute_location *candidate(const struct keyroute_table *table,
+                                           struct keyroute_bytes row, enum kr_position position)
 {
   if (position == KR_AT) {
     return kr_skiplist_floor(table->regions, row);
@@ -275,13 +276,30 @@ static inline struct keyroute_location *candidate(const struct keyroute_table *t
   return row.len == 0 ? kr_skiplist_last(table->regions) : kr_skiplist_lower(table->regions, row);
 }
 
+/* Not inlined, as is the next: what is left of kr_table_find calls nothing, and so saves next to no
+ * registers. */
+static __attribute__((noinline)) struct keyroute_location *find_from(
+    const struct keyroute_table *table, struct keyroute_bytes row, struct kr_floor_stop stop)
+{
+  return live(kr_skiplist_floor_from(table->regions, row, stop), row, KR_AT);
+}
+
+static __attribute__((noinline)) struct keyroute_location *find_before(
+    const struct keyroute_table *table, struct keyroute_bytes row)
+{
+  return live(candidate(table, row, KR_BEFORE), row, KR_BEFORE);
+}
+
 struct keyroute_location *kr_table_find(const struct keyroute_table *table,
                                         struct keyroute_bytes row, enum kr_position position)
 {
-  if (position == KR_AT) { /* as nearly always, and nothing is left to be decided then */
-    return live(candidate(table, row, KR_AT), row, KR_AT);
+  if (position != KR_AT) {
+    return find_before(table, row);
   }
-  return live(candidate(table, row, position), row, position);
+  struct kr_floor_stop stop = kr_floor_begin(table->regions);
+  struct keyroute_location *location = kr_skiplist_floor_by_heads(&stop, row, start_key_of);
+
+  return location != NULL ? live(location, row, KR_AT) : find_from(table, row, stop);
 }
 
 void kr_table_find_many(const struct keyroute_table *table, const struct keyroute_location **out,

@@ -31,20 +31,17 @@ enum { KR_HEADS_GROUP = 16, KR_HEADS_MAX = 2 * KR_HEADS_GROUP };
 
 static inline int32_t kr_head_of(struct keyroute_bytes key, size_t cut_len)
 {
-  const uint8_t *data = key.data;
-  uint8_t bytes[4] = {0};
+  const uint8_t *at = key.data;
   size_t len = key.len > cut_len ? key.len - cut_len : 0;
+  uint32_t head = 0;
 
-  if (len >= sizeof(bytes)) {
-    memcpy(bytes, data + cut_len, sizeof(bytes));
+  if (len >= 4) {
+    head = kr_bytes_four(at + cut_len);
   } else if (len > 0) {
-    for (size_t i = 0; i < len; i++) {
-      bytes[i] = data[cut_len + i];
-    }
+    at += cut_len;
+    head = (uint32_t)at[0] << 24 | (len > 1 ? (uint32_t)at[1] << 16 : 0) |
+           (len > 2 ? (uint32_t)at[2] << 8 : 0);
   }
-  uint32_t head = (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 |
-                  (uint32_t)bytes[3];
-
   return (int32_t)(head ^ 0x80000000u);
 }
 

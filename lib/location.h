@@ -180,12 +180,24 @@ static inline bool kr_location_retired(const struct keyroute_location *location)
          (primary != NULL && kr_server_dropped(primary));
 }
 
+/* The end key is right behind the replicas, and the start key behind that. */
+static inline struct keyroute_bytes kr_location_end(const struct keyroute_location *location)
+{
+  return kr_bytes(&location->replicas[location->replica_count], location->end_len);
+}
+
+static inline struct keyroute_bytes kr_location_start(const struct keyroute_location *location)
+{
+  struct keyroute_bytes end = kr_location_end(location);
+
+  return kr_bytes((const uint8_t *)end.data + end.len, location->start_len);
+}
+
 /* As kr_location_reaches at the row. */
 static inline bool kr_location_ends_above(const struct keyroute_location *location,
                                           struct keyroute_bytes row)
 {
-  struct keyroute_bytes end =
-      kr_bytes(&location->replicas[location->replica_count], location->end_len);
+  struct keyroute_bytes end = kr_location_end(location);
 
   return end.len == 0 || kr_bytes_below(row, end);
 }

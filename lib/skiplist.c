@@ -42,6 +42,7 @@
 
 #include "lib/bytes.h"
 #include "lib/rebuild.h"
+#include "lib/skiplist_floor.h"
 
 #include <assert.h>
 
@@ -95,15 +96,6 @@ static void *value_behind(const struct kr_block *block, size_t gap)
     value = kr_block_slot(block, gap++);
   }
   return value;
-}
-
-/* Ask the machine for what a reader will want of a value (NULL is accepted): its lines come side by
- * side, not one when the one before has told where it is. */
-KR_ALWAYS_INLINE void prefetch_value(const void *value)
-{
-  for (int i = 0; value != NULL && i < 3; i++) {
-    __builtin_prefetch((const char *)value + (ptrdiff_t)64 * i);
-  }
 }
 
 /* ---- Beyond one block ---- */
@@ -219,27 +211,33 @@ void *kr_skiplist_find(const struct kr_skiplist *list, struct keyroute_bytes key
   return value != NULL && kr_bytes_equal(list->key_of(value), key) ? value : NULL;
 }
 
-/* left_of and go_down once more, for the one place and the one value that hits are about: there the
- * same steps take half the time if nothing is asked that is known. */
+void *kr_skiplist_floor_from(const struct kr_skiplist *list, struct keyroute_bytes key,
+                             struct kr_floor_stop stop)
+{
+  void *value = NULL;
+
+  while (value == NULL && stop.block != NULL) {
+    size_t gap = stop.tied > 0 ? kr_block_settle(stop.block, key, true, list->key_of, stop.tied)
+                               : kr_block_gap(stop.block, key, true, list->key_of);
+
+    if (stop.block->lane == 0) {
+      value = value_before(stop.block, gap);
+      return value != NULL ? value
+                           : look_far(list, &(struct place){.key = key, .behind = true}, false);
+    }
+    stop.block = kr_block_slot(stop.block, gap - 1);
+    kr_block_prefetch(stop.block);
+    value = kr_skiplist_floor_by_heads(&stop, key, list->key_of);
+  }
+  return value;
+}
+
 void *kr_skiplist_floor(const struct kr_skiplist *list, struct keyroute_bytes key)
 {
-  const struct kr_block *block = kr_skiplist_top(list);
+  struct kr_floor_stop stop = kr_floor_begin(list);
+  void *value = kr_skiplist_floor_by_heads(&stop, key, list->key_of);
 
-  if (block == NULL) {
-    return NULL;
-  }
-  for (size_t lane = block->lane; lane > 0; lane--) {
-    block = kr_block_slot(block, kr_block_gap_from(block, 1, key, true, list->key_of) - 1);
-    kr_block_prefetch(block);
-  }
-  size_t gap = kr_block_gap_from(block, 0, key, true, list->key_of);
-  void *value = value_before(block, gap);
-
-  if (__builtin_expect(value == NULL, 0)) {
-    value = look_far(list, &(struct place){.key = key, .behind = true}, false);
-  }
-  prefetch_value(value);
-  return value;
+  return value != NULL ? value : kr_skiplist_floor_from(list, key, stop);
 }
 
 void *kr_skiplist_lower(const struct kr_skiplist *list, struct keyroute_bytes key)
@@ -285,6 +283,19 @@ size_t kr_skiplist_above(const struct kr_skiplist *list, void **values,
 /* So many walks side by side that the machine always waits for several lines at once. */
 enum { GROUP = 16 };
 
+/* kr_block_gap, mostly without a call. */
+static inline size_t gap_in_many(const struct kr_skiplist *list, const struct kr_block *block,
+                                 struct keyroute_bytes key)
+{
+  size_t tied, gap = kr_block_gap_by_heads(block, key, &tied);
+
+  if (gap > 0) {
+    return gap;
+  }
+  return tied > 0 ? kr_block_settle(block, key, true, list->key_of, tied)
+                  : kr_block_gap(block, key, true, list->key_of);
+}
+
 /* All go down a lane before any goes down the next: what one waits for comes while the others look
  * for their ways. */
 static void floor_group(const struct kr_skiplist *list, void **values,
@@ -298,17 +309,15 @@ static void floor_group(const struct kr_skiplist *list, void **values,
   }
   for (size_t lane = top->lane; lane > 0; lane--) {
     for (size_t i = 0; i < count; i++) {
-      size_t gap = kr_block_gap_from(blocks[i], 1, keys[i], true, list->key_of);
+      size_t gap = gap_in_many(list, blocks[i], keys[i]);
 
       blocks[i] = kr_block_slot(blocks[i], gap - 1);
       kr_block_prefetch(blocks[i]);
     }
   }
   for (size_t i = 0; i < count; i++) {
-    size_t gap = kr_block_gap_from(blocks[i], 0, keys[i], true, list->key_of);
-
-    values[i] = value_before(blocks[i], gap);
-    prefetch_value(values[i]);
+    values[i] = value_before(blocks[i], gap_in_many(list, blocks[i], keys[i]));
+    kr_skiplist_prefetch(values[i]);
   }
 }
 
