@@ -3,8 +3,8 @@
  * two calls lies one wait and one turn. It also tells how long it has waited in all, and what is
  * left is the turn: tasks, sockets and timers together.
  *
- *  1. The time on the wall has in it that the processor was given to another thread, and what the
- *     machine below did; the processor time of the thread has neither.
+ *  1. The time on the wall has in it that the processor was given to another thread. The processor
+ *     time of the thread has not, but what a virtual machine's host took away may be in both.
  *  2. Everything here belongs to the loop, of which there is one.
  *
  * Source: libuv's uv_prepare_t, and uv_metrics_idle_time.
