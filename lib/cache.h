@@ -67,8 +67,8 @@ const struct keyroute_location *kr_table_floor(const struct keyroute_table *tabl
 size_t kr_table_count_above(const struct keyroute_table *table, struct keyroute_bytes low,
                             const struct keyroute_bytes *high, size_t max);
 
-/* Loop: are the region of a row, live or not, and the `count` below it known, live and without a gap
- * between them? Those below the table's first one are. */
+/* Loop: are the region of a row, live or not, and the `count` below it known, those live and
+ * without a gap between them? Below the table's first one there is nothing to be known. */
 bool kr_table_knows_below(const struct keyroute_table *table, struct keyroute_bytes row,
                           enum kr_position position, size_t count);
 

@@ -229,8 +229,8 @@ static int64_t own_try_ms(const struct kr_lookup *lookup)
   return kr_retry_try_ms(whole_us / 1000, remaining_us / 1000, lookup->locator->means.try_limit_ms);
 }
 
-/* How many rows to scan: more where neighbours are likely to be asked for too and are not known. The
- * root is not scanned for, and does not count as a table that was missed. */
+/* How many rows to scan: more where neighbours are likely to be asked for too and are not known.
+ * The root is not scanned for, and does not count as a table that was missed. */
 static uint32_t choose_limit(struct kr_locator *locator, struct kr_queue *queue,
                              const struct kr_lookup *lookup)
 {
