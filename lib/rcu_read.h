@@ -46,6 +46,10 @@ static inline void kr_rcu_leave(void)
 {
   struct urcu_bp_reader *reader = URCU_TLS(urcu_bp_reader);
 
+  if (__builtin_expect(reader == NULL, 0)) {
+    kr_rcu_read_end(); /* not liburcu's section: a fuzzer has a kr_rcu_read_begin of its own */
+    return;
+  }
   urcu_bp_smp_mb_slave(); /* what was read was read before the store */
   CMM_STORE_SHARED(reader->ctr, reader->ctr - URCU_BP_GP_COUNT);
 }
