@@ -46,7 +46,7 @@ static uint8_t in_units(const struct kr_age *age, uint64_t time)
 {
   uint64_t idle_us = (uint64_t)age->idle_ms * US_PER_MS;
 
-  return idle_us > 0 ? (uint8_t)(time / (idle_us / IDLE_UNITS)) : 0;
+  return (uint8_t)(idle_us > 0 ? time / (idle_us / IDLE_UNITS) : 0);
 }
 
 /* When a location's time to live ends. */
