@@ -15,6 +15,7 @@
  *  6. Two hands go round all regions (hand.c): the sweeper's, and one that goes on when room is
  *     short. What was hit since the last look is spared once by it, a new region too, and the
  *     catalog's own as long as there are others. No visit, and no store, looks at all of them.
+ *  7. What was cleared is found no more, but may still be here (cleared.c). It makes room first.
  *
  * What a store may replace, precedence.c says. What is retired never stands in the way.
  */
@@ -22,6 +23,7 @@
 
 #include "lib/age.h"
 #include "lib/bytes.h"
+#include "lib/cleared.h"
 #include "lib/clock.h"
 #include "lib/hand.h"
 #include "lib/name_map.h"
@@ -57,13 +59,13 @@ struct kr_cache {
   struct kr_mem *mem;
   struct kr_stats *stats;
   void *owner;
-  void (*stored)(void *arg); /* the watcher's; NULL = there is none */
-  void *stored_arg;
+  struct kr_cache_watcher watcher;
   struct kr_cache_limits limits;
   int64_t began_us;           /* when logical time began */
   uint64_t now;               /* logical time; loop thread */
   struct kr_hands hands;      /* that go round all regions; loop thread */
   size_t pinned;              /* regions of pinned tables; loop thread */
+  struct kr_cleared cleared;  /* loop thread */
   struct kr_age age;          /* loop thread */
   atomic_uint_fast64_t epoch; /* grows when something is retired from outside */
   pthread_mutex_t tables_lock;
@@ -100,10 +102,9 @@ void kr_cache_set_limits(struct kr_cache *cache, const struct kr_cache_limits *l
   kr_age_init(&cache->age, limits->ttl_ms, limits->idle_ms);
 }
 
-void kr_cache_set_watcher(struct kr_cache *cache, void (*stored)(void *arg), void *arg)
+void kr_cache_set_watcher(struct kr_cache *cache, const struct kr_cache_watcher *watcher)
 {
-  cache->stored = stored;
-  cache->stored_arg = arg;
+  cache->watcher = *watcher;
 }
 
 void kr_cache_set_owner(struct kr_cache *cache, void *owner)
@@ -417,12 +418,11 @@ static enum kr_evicted why(const struct keyroute_location *location, enum kr_evi
   return before != KR_NOT_EVICTED ? before : reason;
 }
 
-/* A location has left the skip list of a table: the count on it goes back later. */
-static void forget(struct kr_cache *cache, struct keyroute_table *table,
-                   struct keyroute_location *location, enum kr_evicted reason)
+/* A location is in no skip list any more: the count on it goes back later. */
+static void forget(struct kr_cache *cache, struct keyroute_location *location,
+                   enum kr_evicted reason)
 {
   reason = why(location, reason);
-  cache->pinned -= table->pinned ? 1 : 0;
   atomic_fetch_sub_explicit(&cache->regions, 1, memory_order_relaxed);
   count_bytes(cache, kr_location_size(location), 0);
   kr_stats_add(cache->stats, KR_COUNT_EVICTIONS, 1);
@@ -439,10 +439,11 @@ static void take_out(struct kr_cache *cache, struct keyroute_table *table,
 
   kr_skiplist_take(table->regions, keyroute_location_start_key(location));
   count_bytes(cache, before, kr_skiplist_size(table->regions));
+  cache->pinned -= table->pinned ? 1 : 0;
   if (kr_skiplist_count(table->regions) == 0) {
     kr_hands_remove(&cache->hands, &table->stop);
   }
-  forget(cache, table, location, reason);
+  forget(cache, location, reason);
 }
 
 void kr_table_pin(struct keyroute_table *table)
@@ -547,16 +548,38 @@ static size_t cached_regions(const struct kr_cache *cache)
   return atomic_load_explicit(&cache->regions, memory_order_relaxed);
 }
 
-/* Have others leave than `keep`, which has just come into that table, until there is room. */
+static void evict_cleared(void *region, void *arg)
+{
+  forget(arg, region, KR_EVICTED_CLEARED);
+}
+
+size_t kr_cache_drain(struct kr_cache *cache, size_t max)
+{
+  size_t before = cache->cleared.size;
+  size_t drained = kr_cleared_take(&cache->cleared, max, evict_cleared, cache);
+
+  count_bytes(cache, before, cache->cleared.size);
+  return drained;
+}
+
+/* Have another leave than `keep`, which has just come into that table. */
+static void evict_another(struct kr_cache *cache, const struct keyroute_table *table,
+                          const struct keyroute_location *keep)
+{
+  struct search search = {.keep = keep};
+
+  if (kr_cache_drain(cache, 1) == 0) {
+    search.others = cached_regions(cache) - cache->pinned - (table->pinned ? 0 : 1);
+    while (!evict_next(cache, &search)) {
+    }
+  }
+}
+
 static void make_room(struct kr_cache *cache, const struct keyroute_table *table,
                       const struct keyroute_location *keep)
 {
   while (is_full(cache) && cached_regions(cache) > 1) {
-    struct search search = {.keep = keep};
-
-    search.others = cached_regions(cache) - cache->pinned - (table->pinned ? 0 : 1);
-    while (!evict_next(cache, &search)) {
-    }
+    evict_another(cache, table, keep);
   }
 }
 
@@ -578,13 +601,6 @@ static struct keyroute_location *next_overlap(const struct keyroute_table *table
     }
   }
   return at != NULL && kr_location_overlaps(at, span) ? at : NULL;
-}
-
-static void tell_watcher(const struct kr_cache *cache)
-{
-  if (cache->stored != NULL) {
-    cache->stored(cache->stored_arg);
-  }
 }
 
 /* A read that was sent at a logical time has just said that a location is right. */
@@ -615,7 +631,8 @@ static int put_in(struct kr_cache *cache, struct keyroute_table *table,
   count_bytes(cache, before, kr_skiplist_size(table->regions));
   remember(cache, table, fresh);
   if (replaced != NULL) {
-    forget(cache, table, replaced, KR_EVICTED_REPLACED);
+    cache->pinned -= table->pinned ? 1 : 0;
+    forget(cache, replaced, KR_EVICTED_REPLACED);
   }
   other = kr_skiplist_lower(table->regions, keyroute_location_start_key(fresh));
   if (other != NULL && kr_location_overlaps(other, fresh)) {
@@ -625,7 +642,9 @@ static int put_in(struct kr_cache *cache, struct keyroute_table *table,
     take_out(cache, table, other, KR_EVICTED_REPLACED);
   }
   make_room(cache, table, fresh);
-  tell_watcher(cache);
+  if (cache->watcher.stored != NULL) {
+    cache->watcher.stored(cache->watcher.arg);
+  }
   return 0;
 }
 
@@ -699,12 +718,38 @@ void kr_cache_remove_row(struct kr_cache *cache, struct keyroute_table *table,
   }
 }
 
-void kr_cache_clear_table(struct kr_cache *cache, struct keyroute_table *table)
+/* Have the regions of a table wait for kr_cache_drain. False = out of memory. */
+static bool clear_later(struct kr_cache *cache, struct keyroute_table *table)
+{
+  size_t count = kr_skiplist_count(table->regions);
+  size_t before = kr_skiplist_size(table->regions) + cache->cleared.size;
+
+  if (!kr_cleared_add(&cache->cleared, cache->mem, table->regions,
+                      kr_skiplist_new(cache->mem, start_key_of))) {
+    return false;
+  }
+  count_bytes(cache, before, kr_skiplist_size(table->regions) + cache->cleared.size);
+  cache->pinned -= table->pinned ? count : 0;
+  kr_hands_remove(&cache->hands, &table->stop);
+  if (cache->watcher.cleared != NULL) {
+    cache->watcher.cleared(cache->watcher.arg);
+  }
+  return true;
+}
+
+static void clear_now(struct kr_cache *cache, struct keyroute_table *table)
 {
   struct keyroute_location *location;
 
   while ((location = kr_skiplist_first(table->regions)) != NULL) {
     take_out(cache, table, location, KR_EVICTED_CLEARED);
+  }
+}
+
+void kr_cache_clear_table(struct kr_cache *cache, struct keyroute_table *table)
+{
+  if (kr_skiplist_count(table->regions) <= SOME || !clear_later(cache, table)) {
+    clear_now(cache, table);
   }
 }
 
@@ -855,7 +900,7 @@ struct kr_cache_size kr_cache_size(const struct kr_cache *cache)
 
 static void free_table(void *value, void *arg)
 {
-  kr_cache_clear_table(arg, value);
+  clear_now(arg, value);
   table_free(value);
 }
 
@@ -865,6 +910,7 @@ void kr_cache_free(struct kr_cache *cache)
 
   kr_name_map_visit(&cache->names, free_table, cache);
   kr_name_map_clear(&cache->names);
+  kr_cache_drain(cache, SIZE_MAX);
   /* What still waits for its grace period uses the tables' memory and this cache's allocator. */
   kr_rcu_barrier();
   pthread_mutex_destroy(&cache->tables_lock);

@@ -16,7 +16,8 @@ struct kr_cache *kr_cache_new(struct kr_mem *mem,
 void kr_cache_free(struct kr_cache *cache);            /* no readers, lookups or handles any more */
 
 /* The same in a forked child, where the loop may have been stopped in the middle of a change: frees
- * regions and tables, and leaves what may still be asked for by those that wait to be freed. */
+ * regions and tables, and leaves what may still be asked for by those that wait to be freed, and
+ * what was being drained. */
 void kr_cache_abandon(struct kr_cache *cache);
 
 /* What bounds a cache; 0 = no bound. Before anything is stored. */
@@ -26,8 +27,14 @@ struct kr_cache_limits {
 };
 void kr_cache_set_limits(struct kr_cache *cache, const struct kr_cache_limits *limits);
 
-/* Have this called, on the loop, when a region has been stored: sweeper.c. */
-void kr_cache_set_watcher(struct kr_cache *cache, void (*stored)(void *arg), void *arg);
+/* Who is told, on the loop, that a region has been stored, and that regions wait for
+ * kr_cache_drain: sweeper.c. All NULL = nobody. */
+struct kr_cache_watcher {
+  void (*stored)(void *arg);
+  void (*cleared)(void *arg);
+  void *arg;
+};
+void kr_cache_set_watcher(struct kr_cache *cache, const struct kr_cache_watcher *watcher);
 
 /* The table of that canonical name, made if it is new; a count is the caller's. Any thread. NULL =
  * out of memory. */
@@ -106,8 +113,12 @@ void kr_cache_remove(struct kr_cache *cache, struct keyroute_table *table,
 void kr_cache_remove_row(struct kr_cache *cache, struct keyroute_table *table,
                          struct keyroute_bytes row, enum kr_position position);
 
-/* Loop: take out all regions of a table. */
+/* Loop: take out all regions of a table. Where they are many they wait to be evicted, and the
+ * figures count them until then. */
 void kr_cache_clear_table(struct kr_cache *cache, struct keyroute_table *table);
+
+/* Loop: evict so many of those that were cleared; how many that were. */
+size_t kr_cache_drain(struct kr_cache *cache, size_t max);
 
 /* Any thread: retire what matches, so that no hit gives it out any more; the loop takes it out with
  * kr_cache_visit. table NULL = all tables; host NULL = all servers; start_code 0 = any. */

@@ -2,15 +2,18 @@
  * The sweeper: when does the cache look through itself?
  *
  * At once, after somebody has retired something (a server that is gone, a call that clears): one
- * round over all that there is, so that memory and figures follow. And, while something bounds the
- * time of regions, every now and then: each time the part that makes it one round in the time that
- * the bounds ask for.
+ * round over all that there is, so that memory and figures follow; and after a table was cleared on
+ * the loop: until its regions are evicted. And, while something bounds the time of regions, every
+ * now and then: each time the part that makes it one round in the time that the bounds ask for.
  *
- *  1. No turn of the loop visits more than CHUNK regions. What is left goes on in a task that is
- *     posted behind those that wait already, so that sockets and timers have their turn between.
+ *  1. No turn of the loop visits, or evicts, more than CHUNK regions. What is left goes on in a
+ *     task that is posted behind those that wait already, so that sockets and timers have their
+ *     turn between.
  *  2. With nothing in the cache, and with nothing that bounds the time of what is, there is neither
  *     timer nor task: the loop sleeps.
  *  3. A hit knows nothing of all this.
+ *  4. What was cleared is evicted first, and does not count as visited: a look, and above all a
+ *     round, still meets all that it was to meet.
  *
  * If there is no memory for the timer, the next store tries again. Servers that nobody counts any
  * more are forgotten behind each look; those of what this very look took out, behind a later one.
@@ -73,11 +76,12 @@ static void rest(struct kr_sweeper *sweeper)
 /* Go on with the look under way, or end it. */
 static void visit_chunk(struct kr_sweeper *sweeper)
 {
-  size_t count = sweeper->left < CHUNK ? sweeper->left : CHUNK;
+  size_t room = CHUNK - kr_cache_drain(sweeper->cache, CHUNK);
+  size_t count = sweeper->left < room ? sweeper->left : room;
 
   kr_cache_visit(sweeper->cache, count);
   sweeper->left = region_count(sweeper) > 0 ? sweeper->left - count : 0;
-  if (sweeper->left > 0) {
+  if (sweeper->left > 0 || room == 0) { /* with no room there may be more to drain */
     post(sweeper);
   } else {
     kr_servers_purge(sweeper->servers, kr_clock_us());
@@ -141,6 +145,15 @@ static void stored(void *arg)
   rest(arg);
 }
 
+static void cleared(void *arg)
+{
+  struct kr_sweeper *sweeper = arg;
+
+  if (!sweeper->closed) {
+    post(sweeper);
+  }
+}
+
 struct kr_sweeper *kr_sweeper_new(struct kr_mem *mem, struct kr_loop *loop, struct kr_cache *cache,
                                   struct kr_servers *servers, int64_t every_ms)
 {
@@ -155,7 +168,7 @@ struct kr_sweeper *kr_sweeper_new(struct kr_mem *mem, struct kr_loop *loop, stru
   sweeper->cache = cache;
   sweeper->servers = servers;
   sweeper->every_ms = every_ms;
-  kr_cache_set_watcher(cache, stored, sweeper);
+  kr_cache_set_watcher(cache, &(struct kr_cache_watcher){stored, cleared, sweeper});
   return sweeper;
 }
 

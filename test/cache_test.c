@@ -1002,6 +1002,121 @@ START_TEST(test_cache__figure_of_bytes_is_what_the_allocator_holds)
 }
 END_TEST
 
+/* ---- Clearing many ---- */
+
+enum { MANY = 1000 };
+
+static void store_many(struct fixture *fixture, int from, int to)
+{
+  for (int i = from; i < to; i++) {
+    store_number(fixture, i);
+  }
+}
+
+START_TEST(test_cache__no_hit_gives_out_what_was_cleared_while_figures_still_count_it)
+{
+  struct fixture fixture = fixture_new();
+  size_t empty = kr_cache_size(fixture.cache).bytes;
+
+  store_many(&fixture, 0, MANY);
+  size_t full = kr_cache_size(fixture.cache).bytes;
+  kr_cache_clear_table(fixture.cache, fixture.table);
+
+  ck_assert(!hit_number(&fixture, 0) && !hit_number(&fixture, MANY - 1));
+  ck_assert_uint_eq(region_count(&fixture), MANY);
+  ck_assert_uint_ge(kr_cache_size(fixture.cache).bytes, full);
+  ck_assert_uint_eq(counted(&fixture, KR_COUNT_EVICTED_CLEARED), 0);
+  ck_assert_uint_eq(kr_cache_drain(fixture.cache, 100), 100);
+  ck_assert_uint_eq(region_count(&fixture), MANY - 100);
+  ck_assert_uint_lt(kr_cache_size(fixture.cache).bytes, full);
+  ck_assert_uint_eq(kr_cache_drain(fixture.cache, MANY), MANY - 100);
+  ck_assert_uint_eq(kr_cache_drain(fixture.cache, MANY), 0);
+  ck_assert_uint_eq(kr_cache_size(fixture.cache).bytes, empty);
+  ck_assert_uint_eq(counted(&fixture, KR_COUNT_EVICTED_CLEARED), MANY);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_cache__cleared_tables_are_filled_again_while_the_old_waits)
+{
+  struct fixture fixture = fixture_new();
+
+  for (int turn = 0; turn < 3; turn++) {
+    store_many(&fixture, 0, MANY);
+    kr_cache_clear_table(fixture.cache, fixture.table);
+  }
+  store_many(&fixture, 0, 10);
+  ck_assert_uint_eq(region_count(&fixture), 3 * MANY + 10);
+  sweep(&fixture); /* looks at what is in the table */
+  ck_assert_uint_eq(kr_cache_drain(fixture.cache, SIZE_MAX), 3 * MANY);
+
+  for (int i = 0; i < 20; i++) {
+    ck_assert(hit_number(&fixture, i) == (i < 10));
+  }
+  ck_assert_uint_eq(region_count(&fixture), 10);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_cache__what_was_cleared_makes_room_first)
+{
+  struct fixture fixture = bounded(MANY, 0);
+
+  kr_table_pin(fixture.table);
+  store_many(&fixture, 0, MANY);
+  kr_cache_clear_table(fixture.cache, fixture.table);
+  for (int i = 0; i < MANY; i++) {
+    store_number(&fixture, i);
+    ck_assert_uint_eq(region_count(&fixture), MANY);
+  }
+
+  for (int i = 0; i < MANY; i++) {
+    ck_assert(hit_number(&fixture, i));
+  }
+  ck_assert_uint_eq(counted(&fixture, KR_COUNT_EVICTED_CLEARED), MANY);
+  store_number(&fixture, MANY);
+  ck_assert_uint_eq(counted(&fixture, KR_COUNT_EVICTED_FULL), 1);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_cache__without_memory_what_is_cleared_is_evicted_at_once)
+{
+  for (int fail = 1; fail <= 2; fail++) {
+    struct fixture fixture = fixture_new();
+    size_t empty = kr_cache_size(fixture.cache).bytes;
+
+    store_many(&fixture, 0, MANY);
+    mem_fail(fail);
+    kr_cache_clear_table(fixture.cache, fixture.table);
+    ck_assert(mem_has_failed());
+    mem_fail(0);
+
+    ck_assert_uint_eq(region_count(&fixture), 0);
+    ck_assert_uint_eq(kr_cache_size(fixture.cache).bytes, empty);
+    ck_assert_uint_eq(kr_cache_drain(fixture.cache, 1), 0);
+    fixture_free(&fixture);
+  }
+}
+END_TEST
+
+START_TEST(test_cache__table_and_cache_may_go_while_what_was_cleared_waits)
+{
+  struct fixture fixture = fixture_new();
+
+  store_many(&fixture, 0, MANY);
+  kr_cache_clear_table(fixture.cache, fixture.table);
+  kr_table_release(fixture.table);
+  fixture.table = NULL;
+  kr_rcu_barrier();
+
+  ck_assert_uint_eq(kr_cache_size(fixture.cache).tables, 0);
+  ck_assert_uint_eq(kr_cache_drain(fixture.cache, 10), 10);
+  ck_assert_uint_eq(region_count(&fixture), MANY - 10);
+  fixture_free(&fixture);
+}
+END_TEST
+
 /* ---- Against an oracle ---- */
 
 static uint64_t random_state;
@@ -1412,6 +1527,11 @@ static void add_table_tests(TCase *tests)
 static void add_bound_tests(TCase *tests)
 {
   tcase_add_test(tests, test_cache__bound_of_regions_lets_the_oldest_unused_go);
+  tcase_add_test(tests, test_cache__no_hit_gives_out_what_was_cleared_while_figures_still_count_it);
+  tcase_add_test(tests, test_cache__cleared_tables_are_filled_again_while_the_old_waits);
+  tcase_add_test(tests, test_cache__what_was_cleared_makes_room_first);
+  tcase_add_test(tests, test_cache__without_memory_what_is_cleared_is_evicted_at_once);
+  tcase_add_test(tests, test_cache__table_and_cache_may_go_while_what_was_cleared_waits);
   tcase_add_test(tests, test_cache__what_was_hit_is_spared_once);
   tcase_add_test(tests, test_cache__new_region_is_not_the_next_to_go_for_its_key_coming_next);
   tcase_add_test(tests, test_cache__tables_without_regions_are_not_gone_through_for_room);

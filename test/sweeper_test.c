@@ -317,6 +317,80 @@ START_TEST(test_sweeper__s043_a_round_lets_others_have_their_turn)
 }
 END_TEST
 
+/* A task that is posted again and again, until no region is left: how many went at once at most? */
+struct watch {
+  struct kr_task task; /* first, so that its address is the watch's */
+  struct fixture *fixture;
+  size_t before, most, turns;
+};
+
+static void note_loss(struct kr_task *task)
+{
+  struct watch *watch = (struct watch *)(void *)task;
+  size_t regions = region_count(watch->fixture);
+  size_t lost = watch->before - regions;
+
+  watch->most = lost > watch->most ? lost : watch->most;
+  watch->before = regions;
+  watch->turns++;
+  if (regions > 0 && watch->turns < 1000000) {
+    kr_loop_post(watch->fixture->loop, task);
+  }
+}
+
+START_TEST(test_sweeper__clearing_a_large_table_does_not_hold_the_loop_up)
+{
+  enum { COUNT = 100000 };
+  struct fixture fixture = fixture_new(0, 0);
+  struct watch watch = {.task.run = note_loss, .fixture = &fixture, .before = COUNT};
+
+  store_many(&fixture, COUNT, 1);
+  kr_cache_clear_table(fixture.cache, fixture.table);
+  ck_assert_uint_eq(region_count(&fixture), COUNT);
+  ck_assert(!hit(&fixture, 0) && !hit(&fixture, COUNT - 1));
+  kr_loop_post(fixture.loop, &watch.task);
+  fake_loop_run();
+
+  ck_assert_uint_eq(region_count(&fixture), 0);
+  ck_assert_uint_eq(watch.most, 250);
+  ck_assert_uint_eq(counted(&fixture, KR_COUNT_EVICTED_CLEARED), COUNT);
+  ck_assert_uint_eq(fake_timer_count(), 0);
+  ck_assert_uint_eq(fake_task_count(), 0);
+  fixture_free(&fixture);
+}
+END_TEST
+
+static void clear_second(struct kr_task *task)
+{
+  struct bystander *bystander = (struct bystander *)(void *)task;
+  struct kr_cache *cache = bystander->fixture->cache;
+  struct keyroute_table *table = kr_cache_table(cache, keyroute_string("u"));
+
+  kr_cache_clear_table(cache, table);
+  kr_table_release(table);
+}
+
+START_TEST(test_sweeper__round_still_meets_all_when_a_table_is_cleared_in_it)
+{
+  enum { COUNT = 2000 };
+  struct fixture fixture = fixture_new(0, 0);
+  struct bystander bystander = {.task.run = clear_second, .fixture = &fixture};
+  struct keyroute_table *table = kr_cache_table(fixture.cache, keyroute_string("u"));
+
+  for (int i = 0; i < COUNT / 2; i++) { /* comes first in the round */
+    store_in(&fixture, table, "u", i, 2);
+  }
+  kr_table_release(table);
+  store_many(&fixture, COUNT, 1);
+  drop(&fixture, 1);
+  kr_loop_post(fixture.loop, &bystander.task);
+  fake_loop_run();
+
+  ck_assert_uint_eq(region_count(&fixture), 0);
+  fixture_free(&fixture);
+}
+END_TEST
+
 static void drop_second(struct kr_task *task)
 {
   drop(((struct bystander *)(void *)task)->fixture, 2);
@@ -422,6 +496,8 @@ int main(void)
   tcase_add_test(tests, test_sweeper__a_look_takes_its_part_of_the_round);
   tcase_add_test(tests, test_sweeper__a_timer_that_finds_no_memory_is_started_by_the_next_store);
   tcase_add_test(tests, test_sweeper__s043_a_round_lets_others_have_their_turn);
+  tcase_add_test(tests, test_sweeper__clearing_a_large_table_does_not_hold_the_loop_up);
+  tcase_add_test(tests, test_sweeper__round_still_meets_all_when_a_table_is_cleared_in_it);
   tcase_add_test(tests, test_sweeper__what_is_retired_during_a_round_is_not_passed_over);
   tcase_add_test(tests, test_sweeper__many_wakes_are_one_round_and_the_timer_goes_on_after_it);
   tcase_add_test(tests, test_sweeper__s109_servers_are_interned_and_forgotten_when_unused);

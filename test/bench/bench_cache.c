@@ -65,7 +65,7 @@ struct keyroute_connection *bench_open(int64_t ttl_ms)
   set(options, "keyroute.cache.ttl.ms", ttl);
   require(keyroute_open(&conn, options, NULL) == 0, "no connection");
   keyroute_options_free(options);
-  kr_cache_set_watcher(conn->cache, NULL, NULL);
+  kr_cache_set_watcher(conn->cache, &(struct kr_cache_watcher){0});
   make_servers(conn->mem);
   return conn;
 }
