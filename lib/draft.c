@@ -86,11 +86,22 @@ void kr_draft_insert(struct kr_draft *draft, size_t at, void *slot)
   }
 }
 
+/* Take so many out from one on. */
+static void take_out(struct kr_draft *draft, size_t at, size_t count)
+{
+  draft->count -= count;
+  memmove(&draft->slots[at], &draft->slots[at + count], (draft->count - at) * sizeof(void *));
+  memmove(&draft->heads[at], &draft->heads[at + count], (draft->count - at) * sizeof(int32_t));
+}
+
 void kr_draft_remove(struct kr_draft *draft, size_t at)
 {
-  draft->count--;
-  memmove(&draft->slots[at], &draft->slots[at + 1], (draft->count - at) * sizeof(void *));
-  memmove(&draft->heads[at], &draft->heads[at + 1], (draft->count - at) * sizeof(int32_t));
+  take_out(draft, at, 1);
+}
+
+void kr_draft_drop(struct kr_draft *draft, size_t count)
+{
+  take_out(draft, 0, count);
 }
 
 struct keyroute_bytes kr_draft_fence(const struct kr_draft *draft, size_t at)
@@ -103,12 +114,15 @@ struct keyroute_bytes kr_draft_fence(const struct kr_draft *draft, size_t at)
   return kr_bytes(key.data, shared_len(key_at(draft, at - 1), key) + 1);
 }
 
-size_t kr_draft_middle(const struct kr_draft *draft)
+size_t kr_draft_middle(const struct kr_draft *draft, size_t max)
 {
   size_t middle = draft->count / 2, best = middle;
   size_t shortest = kr_draft_fence(draft, middle).len;
 
   for (size_t at = draft->count * 3 / 8; at <= draft->count * 5 / 8; at++) {
+    if (at > max || draft->count - at > max) {
+      continue;
+    }
     size_t len = at > 0 ? kr_draft_fence(draft, at).len : SIZE_MAX;
 
     if (len + sizeof(draft->heads[0]) <= shortest) {

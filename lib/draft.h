@@ -27,13 +27,14 @@ void kr_draft_append(struct kr_draft *draft, const struct kr_block *block, size_
 
 void kr_draft_insert(struct kr_draft *draft, size_t at, void *slot);
 void kr_draft_remove(struct kr_draft *draft, size_t at);
+void kr_draft_drop(struct kr_draft *draft, size_t count); /* the first so many */
 
 /* A key that is above all before `at` and not above that one, as short as can be: a view into it.
  * 0 < at < count. */
 struct keyroute_bytes kr_draft_fence(const struct kr_draft *draft, size_t at);
 
-/* Where near the middle do the slots, at least four, fall apart best? */
-size_t kr_draft_middle(const struct kr_draft *draft);
+/* Where near the middle do the slots, at least four, fall apart best, so many at most on a side? */
+size_t kr_draft_middle(const struct kr_draft *draft, size_t max);
 
 /* Make a block of the slots from one to before another, at most KR_BLOCK_MAX. NULL = out of
  * memory. */

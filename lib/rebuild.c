@@ -31,7 +31,7 @@ static size_t cut_grown(const struct kr_draft *draft, size_t inserted, size_t ma
   if (inserted + 1 == draft->count) {
     return inserted;
   }
-  return inserted == 0 ? 1 : kr_draft_middle(draft);
+  return inserted == 0 ? 1 : kr_draft_middle(draft, max);
 }
 
 /* A lane more, above two blocks. */
@@ -120,7 +120,7 @@ static bool share(struct kr_skiplist *list, const struct kr_path *path, size_t l
 
   bool fits = draft.count <= list->block_max * 3 / 4;
   size_t made = kr_change_make_some(blocks, &change, &draft, &span,
-                                    fits ? draft.count : kr_draft_middle(&draft));
+                                    fits ? draft.count : kr_draft_middle(&draft, list->block_max));
 
   if (made == 0) {
     kr_change_abandon(&change);

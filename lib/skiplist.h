@@ -24,6 +24,10 @@ int kr_skiplist_put(struct kr_skiplist *list, void *value, void **replaced);
 /* Writer. Take a key out; returns its value, NULL if there was none. Cannot fail. */
 void *kr_skiplist_take(struct kr_skiplist *list, struct keyroute_bytes key);
 
+/* Writer. Put sorted values in that fall into one gap: nothing that is there is between them, or at
+ * one. A reader finds all or none. Errors: NO_MEMORY, nothing has changed then. */
+int kr_skiplist_put_many(struct kr_skiplist *list, void *const *values, size_t count);
+
 /* Writer. Take all out that is above one key and below another (NULL = there is no such end), in
  * order; `taken` gets each, and may read the list, not change it. Returns how many. Cannot fail. */
 size_t kr_skiplist_take_between(struct kr_skiplist *list, const struct keyroute_bytes *low,

@@ -296,10 +296,110 @@ START_TEST(test_skiplist_bulk__nothing_is_between_keys_in_the_wrong_order)
 }
 END_TEST
 
+/* ---- Putting many at once -------------------------------------------------------------------- */
+
+/* Put what is from one number to before another, at once. Returns what the list does. */
+static int put_stretch(struct kr_skiplist *list, int from, int to)
+{
+  void *some[KEYS];
+
+  for (int number = from; number < to; number++) {
+    some[number - from] = &values[number];
+  }
+  return kr_skiplist_put_many(list, some, (size_t)(to - from));
+}
+
+START_TEST(test_skiplist_bulk__what_falls_into_one_gap_is_put_at_once)
+{
+  struct kr_mem *mem = failing_mem_new();
+  const struct stretch *stretch = &stretches[_i % STRETCHES];
+  struct kr_skiplist *list = new_list(mem, block_sizes[_i / STRETCHES]);
+  put_each(list, 0, stretch->from, 1);
+  put_each(list, stretch->to, KEYS, 1);
+
+  ck_assert_int_eq(put_stretch(list, stretch->from, stretch->to), 0);
+
+  must_lack(list, 0, 0);
+  take_each(list, 0, KEYS, 1);
+  must_be_empty(list);
+  kr_skiplist_free(list);
+  kr_rcu_barrier();
+  failing_mem_done(mem);
+}
+END_TEST
+
+/* What is put into a block of which all was taken, no memory being there to join it. */
+START_TEST(test_skiplist_bulk__a_stretch_comes_back_between_empty_slots)
+{
+  struct kr_mem *mem = failing_mem_new();
+  const struct stretch *stretch = &stretches[_i % STRETCHES];
+  struct kr_skiplist *list = new_list(mem, block_sizes[_i / STRETCHES]);
+  put_each(list, 0, KEYS, 1);
+  mem_fail_from(1);
+  take_stretch(list, stretch->from, stretch->to);
+  mem_fail(0);
+
+  ck_assert_int_eq(put_stretch(list, stretch->from, stretch->to), 0);
+
+  must_lack(list, 0, 0);
+  take_each(list, 0, KEYS, 1);
+  must_be_empty(list);
+  kr_skiplist_free(list);
+  kr_rcu_barrier();
+  failing_mem_done(mem);
+}
+END_TEST
+
+START_TEST(test_skiplist_bulk__all_of_a_stretch_is_put_or_nothing)
+{
+  struct kr_mem *mem = failing_mem_new();
+  const struct stretch *stretch = &stretches[_i % STRETCHES];
+  struct kr_skiplist *list = new_list(mem, block_sizes[_i / STRETCHES]);
+  put_each(list, 0, stretch->from, 1);
+  put_each(list, stretch->to, KEYS, 1);
+  kr_rcu_barrier();
+  size_t size = kr_skiplist_size(list);
+  long failures = 0, live = mem_live();
+
+  while (mem_fail(failures + 1), put_stretch(list, stretch->from, stretch->to) != 0) {
+    failures++;
+    ck_assert_ptr_null(kr_skiplist_find(list, key_at(stretch->from)));
+    ck_assert_uint_eq(kr_skiplist_count(list), (size_t)(KEYS - (stretch->to - stretch->from)));
+    ck_assert_uint_eq(kr_skiplist_size(list), size);
+    ck_assert_int_eq(mem_live(), live);
+  }
+  mem_fail(0);
+
+  must_lack(list, 0, 0);
+  ck_assert_int_ge(failures, stretch->to > stretch->from ? 2 : 0);
+  kr_skiplist_free(list);
+  kr_rcu_barrier();
+  failing_mem_done(mem);
+}
+END_TEST
+
+START_TEST(test_skiplist_bulk__pages_put_in_order_leave_full_blocks)
+{
+  struct kr_mem *mem = failing_mem_new();
+  struct kr_skiplist *list = new_list(mem, 32);
+
+  for (int from = 0; from < KEYS; from += 100) {
+    ck_assert_int_eq(put_stretch(list, from, from + 100), 0);
+  }
+
+  must_hold(list, 0, KEYS);
+  ck_assert_uint_le(kr_skiplist_size(list) - kr_skiplist_empty_size(), 15 * KEYS);
+  kr_skiplist_free(list);
+  kr_rcu_barrier();
+  failing_mem_done(mem);
+}
+END_TEST
+
 static Suite *suite(void)
 {
   Suite *made = suite_create("skiplist_bulk");
-  TCase *detaching = tcase_create("detaching"), *taking = tcase_create("taking");
+  TCase *detaching = tcase_create("detaching"), *taking = tcase_create("taking"),
+        *putting = tcase_create("putting");
 
   tcase_add_loop_test(detaching, test_skiplist_bulk__detach_moves_all_without_memory, 0, 3);
   tcase_add_loop_test(detaching, test_skiplist_bulk__both_lists_can_be_changed_once_detached, 0, 3);
@@ -312,6 +412,14 @@ static Suite *suite(void)
   tcase_add_loop_test(taking, test_skiplist_bulk__what_is_left_of_a_stretch_is_small, 0, 3);
   tcase_add_test(taking, test_skiplist_bulk__nothing_is_between_keys_in_the_wrong_order);
   suite_add_tcase(made, taking);
+  tcase_add_loop_test(putting, test_skiplist_bulk__what_falls_into_one_gap_is_put_at_once, 0,
+                      3 * STRETCHES);
+  tcase_add_loop_test(putting, test_skiplist_bulk__a_stretch_comes_back_between_empty_slots, 0,
+                      3 * STRETCHES);
+  tcase_add_loop_test(putting, test_skiplist_bulk__all_of_a_stretch_is_put_or_nothing, 0,
+                      3 * STRETCHES);
+  tcase_add_test(putting, test_skiplist_bulk__pages_put_in_order_leave_full_blocks);
+  suite_add_tcase(made, putting);
   return made;
 }
 

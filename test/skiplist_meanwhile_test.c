@@ -25,7 +25,7 @@
 
 /* ---- The list, and the writer who comes in --------------------------------------------------- */
 
-enum { KEY_MAX = 8, MOMENTS_MAX = 100, SOME = 4 };
+enum { KEY_MAX = 8, MOMENTS_MAX = 600, SOME = 4 };
 
 struct value {
   size_t len;
@@ -54,9 +54,11 @@ static struct meeting {
   int keys;             /* the reader has asked for; counted while `reading` */
   bool reading;
   struct asking asking;
-  struct answer moments[MOMENTS_MAX]; /* all that is true meanwhile */
-  size_t moment_count;
 } meeting;
+
+/* All that is true meanwhile. */
+static struct answer moments[MOMENTS_MAX];
+static size_t moment_count;
 
 static struct keyroute_bytes key_in(const void *value)
 {
@@ -123,10 +125,10 @@ static struct answer ask_in_peace(const struct asking *asking)
 /* The writer has done a step: this is true now. */
 static void moment(void)
 {
-  if (meeting.moment_count == MOMENTS_MAX) {
+  if (moment_count == MOMENTS_MAX) {
     ck_abort_msg("too many moments");
   }
-  meeting.moments[meeting.moment_count++] = ask_in_peace(&meeting.asking);
+  moments[moment_count++] = ask_in_peace(&meeting.asking);
 }
 
 /* Were the first values of an answer just those of a moment? */
@@ -139,8 +141,8 @@ static bool agree(const struct answer *answer, const struct answer *now)
 /* Was value i of an answer, which are independent of each other, true at some moment? */
 static bool was_true(const struct answer *answer, size_t i)
 {
-  for (size_t at = 0; at < meeting.moment_count; at++) {
-    const struct answer *now = &meeting.moments[at];
+  for (size_t at = 0; at < moment_count; at++) {
+    const struct answer *now = &moments[at];
 
     if (meeting.asking.question == FLOOR_MANY ? answer->values[i] == now->values[i]
                                               : agree(answer, now)) {
@@ -153,6 +155,7 @@ static bool was_true(const struct answer *answer, size_t i)
 /* Ask, while the writer comes before the at-th key. Returns whether it came. */
 static bool meet(const struct asking *asking, int at, void (*change)(void))
 {
+  moment_count = 0;
   meeting = (struct meeting){.change = change, .at = at, .asking = *asking};
   kr_rcu_read_begin();
   moment();
@@ -514,11 +517,42 @@ static void take_some(void)
                            NULL);
 }
 
+static int compare_values(const void *a, const void *b)
+{
+  const struct value *const *left = a, *const *right = b;
+
+  return kr_bytes_compare(kr_bytes((*left)->key, (*left)->len),
+                          kr_bytes((*right)->key, (*right)->len));
+}
+
+/* Put all keys at once that are between one and the next that is there. */
+static void put_some(void)
+{
+  struct keyroute_bytes key = drawn_key();
+  const struct value *next = kr_skiplist_higher(list, key);
+  void *some[ALL];
+  size_t count = 0;
+
+  for (int i = 0; i < ALL; i++) {
+    struct value *value = &all[i][0];
+    struct keyroute_bytes other = kr_bytes(value->key, value->len);
+
+    if (kr_bytes_compare(other, key) > 0 &&
+        (next == NULL || kr_bytes_compare(other, kr_bytes(next->key, next->len)) < 0)) {
+      some[count++] = value;
+    }
+  }
+  qsort(some, count, sizeof(some[0]), compare_values);
+  ck_assert_int_eq(kr_skiplist_put_many(list, some, count), 0);
+}
+
 static void change_some(void)
 {
   for (uint32_t steps = 1 + draw(8); steps > 0; steps--) {
     if (draw(40) == 0) {
       take_some();
+      moment();
+      put_some();
     } else {
       change_once();
     }

@@ -340,9 +340,9 @@ END_TEST
 
 /* ---- A stretch that leaves at once ---- */
 
-/* Between the first key and the last are so many others. They come from the highest down and leave,
- * all in one go, from the lowest up: where one is, all above it are. So the floor of one of them is
- * itself or the first key. */
+/* Between the first key and the last are so many others. They come from the highest down, or all at
+ * once, and leave in one go from the lowest up: where one is, all above it are. So the floor of one
+ * of them is itself or the first key. */
 enum { STRETCH = 300 };
 
 static void take_one(void *value, void *arg)
@@ -351,13 +351,28 @@ static void take_one(void *value, void *arg)
   discard(value);
 }
 
-static void come_and_leave(struct scene *scene)
+static void come_at_once(struct scene *scene)
+{
+  void *values[STRETCH];
+
+  for (int number = 1; number <= STRETCH; number++) {
+    values[number - 1] = new_value(number, ++scene->generations[number]);
+  }
+  if (kr_skiplist_put_many(scene->list, values, STRETCH) != 0) {
+    ck_abort_msg("out of memory");
+  }
+}
+
+static void come_and_leave(struct scene *scene, bool at_once)
 {
   char low[KEY_MAX], high[KEY_MAX];
   struct keyroute_bytes from = kr_bytes(low, write_key(low, 0));
   struct keyroute_bytes to = kr_bytes(high, write_key(high, STRETCH + 1));
 
-  for (int number = STRETCH; number > 0; number--) {
+  if (at_once) {
+    come_at_once(scene);
+  }
+  for (int number = STRETCH; !at_once && number > 0; number--) {
     put(scene, number);
   }
   if (kr_skiplist_take_between(scene->list, &from, &to, take_one, NULL) != STRETCH) {
@@ -411,7 +426,7 @@ START_TEST(test_skiplist_race__a_stretch_leaves_from_its_lowest_key_up)
   while (atomic_load(&scene.started) < READERS) {
   }
   for (int round = 0; round < ROUNDS / 100; round++) {
-    come_and_leave(&scene);
+    come_and_leave(&scene, round % 2 == 0);
     if (round % 10 == 9) {
       kr_rcu_barrier();
     }

@@ -598,6 +598,35 @@ static void check_take_stretch(struct kr_skiplist *list, struct oracle *oracle,
   }
 }
 
+/* Take a stretch out and put some of its keys back, at once: all, or none if memory is short. */
+static void check_reload(struct kr_skiplist *list, struct oracle *oracle, struct keyroute_bytes low,
+                         bool is_short)
+{
+  enum { MOST = 100 };
+  void *back[MOST];
+  size_t from = rank(oracle, low) + (kr_skiplist_find(list, low) != NULL), count = 0;
+  size_t to = from + draw(MOST) + 1;
+  const struct value *end = at_or_none(oracle, to);
+  struct keyroute_bytes high = end != NULL ? key_of(end) : low;
+
+  for (size_t at = from; at < to && at < oracle->count; at += 1 + draw(2)) {
+    back[count++] = new_value(key_of(oracle->sorted[at]), 0);
+  }
+  check_take_between(list, oracle, &low, end != NULL ? &high : NULL);
+  bool failed = kr_skiplist_put_many(list, back, count) != 0;
+
+  MUST_EQ(failed, is_short && count > 0);
+  if (!failed) {
+    memmove(&oracle->sorted[from + count], &oracle->sorted[from],
+            (oracle->count - from) * sizeof(oracle->sorted[0]));
+    memcpy(&oracle->sorted[from], back, count * sizeof(oracle->sorted[0]));
+    oracle->count += count;
+  }
+  while (failed && count > 0) {
+    free(back[--count]);
+  }
+}
+
 static void check_floor_many(const struct kr_skiplist *list, const struct oracle *oracle,
                              size_t (*draw_key)(char *))
 {
@@ -666,6 +695,8 @@ static void random_steps(struct kr_skiplist *list, struct oracle *oracle,
       check_take_run(list, oracle, rank(oracle, key), 40);
     } else if (draw(200) == 0) {
       check_take_stretch(list, oracle, key);
+    } else if (draw(200) == 0) {
+      check_reload(list, oracle, key, memory_is_short(step));
     } else {
       check_take(list, oracle, key);
     }
