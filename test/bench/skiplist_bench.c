@@ -2,7 +2,8 @@
  * How long does the skip list take, and how much memory?
  *
  * Prints nanoseconds of the thread's processor time for a floor, for one of 16 at once, for a put
- * and for a take, and bytes a key, at 100, 10 000 and 1 000 000 regions with keys of three families
+ * and for a take, and bytes a key; the same for keys that are put in order, a page of 1000 at once,
+ * and taken all at once; at 100, 10 000 and 1 000 000 regions with keys of three families
  * (those of make_keys.c): 16 hex digits; "user" and 12 digits; tenant/folder/object. Rows are drawn
  * evenly; each is looked up in a read section of its own, as a hit is (16 at once in one), and one
  * field of the value read. Keys are put in random order: neighbours in the list are none in memory.
@@ -20,7 +21,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { KEY_MAX = 48, ROWS = 65536, AT_ONCE = 16, RUNS = 7 };
+enum { KEY_MAX = 48, ROWS = 65536, AT_ONCE = 16, RUNS = 7, PAGE = 1000 };
 
 /* As long as a location roughly is. */
 struct entry {
@@ -160,6 +161,55 @@ static double take_all(const struct trial *trial)
   return (seconds() - begin) * 1e9 / (double)trial->count;
 }
 
+static void **in_order(const struct trial *trial)
+{
+  void **sorted = calloc(trial->count, sizeof(*sorted));
+
+  if (sorted == NULL) {
+    die("out of memory");
+  }
+  for (uint64_t i = 0; i < trial->count; i++) {
+    sorted[trial->entries[i].number] = &trial->entries[i];
+  }
+  return sorted;
+}
+
+static double put_pages(const struct trial *trial)
+{
+  void **sorted = in_order(trial);
+  double begin = seconds();
+
+  for (uint64_t done = 0; done < trial->count; done += PAGE) {
+    uint64_t now = trial->count - done < PAGE ? trial->count - done : PAGE;
+
+    if (kr_skiplist_put_many(trial->list, sorted + done, now) != 0) {
+      die("out of memory");
+    }
+  }
+  double each_ns = (seconds() - begin) * 1e9 / (double)trial->count;
+
+  free(sorted);
+  return each_ns;
+}
+
+static void ignore(void *value, void *arg)
+{
+  (void)value;
+  (void)arg;
+}
+
+/* All but the first, which is left for the list to be one with something in it. */
+static double take_stretch(const struct trial *trial)
+{
+  const struct keyroute_bytes first = key_in(kr_skiplist_first(trial->list));
+  double begin = seconds();
+
+  if (kr_skiplist_take_between(trial->list, &first, NULL, ignore, NULL) != trial->count - 1) {
+    die("wrong number of values taken");
+  }
+  return (seconds() - begin) * 1e9 / (double)trial->count;
+}
+
 static void check(const struct entry *entry, size_t row)
 {
   if (entry == NULL || entry->number != answers[row]) {
@@ -235,7 +285,10 @@ static void measure(const struct family *family, uint64_t count)
   print_median(single);
   print_median(many);
   printf("  %5.1f", (double)kr_skiplist_size(trial.list) / (double)count);
-  printf("  %6.0f  %6.0f\n", put_ns, take_all(&trial));
+  printf("  %6.0f  %6.0f", put_ns, take_all(&trial));
+  put_ns = put_pages(&trial);
+  printf("  %5.1f", (double)kr_skiplist_size(trial.list) / (double)count);
+  printf("  %6.0f  %6.0f\n", put_ns, take_stretch(&trial));
   kr_skiplist_free(trial.list);
   kr_rcu_barrier();
   kr_mem_release(mem);
@@ -246,7 +299,8 @@ int main(int argc, char **argv)
 {
   uint64_t largest = argc > 1 ? strtoull(argv[1], NULL, 10) : 1000000;
 
-  puts("keys    regions  ns a floor  ns each of 16 at once  bytes a key  ns a put  ns a take");
+  puts("keys    regions  ns a floor  ns each of 16 at once  bytes a key  ns a put  ns a take"
+       "  paged: bytes a key  ns a put  ns a take");
   for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
     for (uint64_t count = 100; count <= largest; count *= 100) {
       measure(&families[i], count);
