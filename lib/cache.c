@@ -612,6 +612,26 @@ static void confirm(struct kr_cache *cache, struct keyroute_location *location, 
   kr_age_begin(&cache->age, location, now);
 }
 
+static void forget_covered(void *location, void *arg)
+{
+  struct keyroute_table *table = arg;
+
+  forget(table->cache, table, location, KR_EVICTED_REPLACED);
+}
+
+/* Take out all that start within fresh, as those do that it is merged of. */
+static void take_covered(struct kr_cache *cache, struct keyroute_table *table,
+                         const struct keyroute_location *fresh)
+{
+  struct keyroute_bytes start = keyroute_location_start_key(fresh);
+  struct keyroute_bytes end = keyroute_location_end_key(fresh);
+  size_t before = kr_skiplist_size(table->regions);
+
+  kr_skiplist_take_between(table->regions, &start, end.len > 0 ? &end : NULL, forget_covered,
+                           table);
+  count_bytes(cache, before, kr_skiplist_size(table->regions));
+}
+
 /* Put fresh in. Every other region that overlaps it goes; the order is such that a reader finds
  * either an old region or the new one, but never an old one that outlives its replacement. */
 static int put_in(struct kr_cache *cache, struct keyroute_table *table,
@@ -638,8 +658,8 @@ static int put_in(struct kr_cache *cache, struct keyroute_table *table,
   if (other != NULL && kr_location_overlaps(other, fresh)) {
     take_out(cache, table, other, KR_EVICTED_REPLACED);
   }
-  while ((other = next_overlap(table, fresh, fresh)) != NULL) {
-    take_out(cache, table, other, KR_EVICTED_REPLACED);
+  if (next_overlap(table, fresh, fresh) != NULL) {
+    take_covered(cache, table, fresh);
   }
   make_room(cache, table, fresh);
   if (cache->watcher.stored != NULL) {

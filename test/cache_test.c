@@ -635,6 +635,28 @@ static const struct keyroute_location *peek_start(const struct fixture *fixture,
              : NULL;
 }
 
+START_TEST(test_cache__merged_region_takes_the_place_of_all_that_it_covers)
+{
+  struct fixture fixture = fixture_new();
+  for (int number = 0; number < 1000; number++) {
+    store_number(&fixture, number);
+  }
+
+  store(&fixture, "0100", "0900", 5000);
+
+  ck_assert_uint_eq(region_count(&fixture), 201);
+  ck_assert_uint_eq(counted(&fixture, KR_COUNT_EVICTED_REPLACED), 800);
+  for (int number = 0; number < 1000; number++) {
+    bool covered = number >= 100 && number < 900;
+    char row[16];
+
+    snprintf(row, sizeof(row), "%04d", number);
+    ck_assert_int_eq(find(&fixture, row), covered ? 5000 : number + 1);
+  }
+  fixture_free(&fixture);
+}
+END_TEST
+
 START_TEST(test_cache__bound_of_regions_lets_the_oldest_unused_go)
 {
   struct fixture fixture = bounded(10, 0);
@@ -1526,6 +1548,7 @@ static void add_table_tests(TCase *tests)
 
 static void add_bound_tests(TCase *tests)
 {
+  tcase_add_test(tests, test_cache__merged_region_takes_the_place_of_all_that_it_covers);
   tcase_add_test(tests, test_cache__bound_of_regions_lets_the_oldest_unused_go);
   tcase_add_test(tests, test_cache__no_hit_gives_out_what_was_cleared_while_figures_still_count_it);
   tcase_add_test(tests, test_cache__cleared_tables_are_filled_again_while_the_old_waits);
