@@ -619,27 +619,33 @@ static void forget_covered(void *location, void *arg)
   forget(table->cache, table, location, KR_EVICTED_REPLACED);
 }
 
-/* Take out all that start within fresh, as those do that it is merged of. */
-static void take_covered(struct kr_cache *cache, struct keyroute_table *table,
-                         const struct keyroute_location *fresh)
+/* Take out what overlaps fresh, which is in: the region that reaches into it from below, and all
+ * that start within it, as those do that it is merged of. */
+static void take_overlapping(struct kr_cache *cache, struct keyroute_table *table,
+                             const struct keyroute_location *fresh)
 {
   struct keyroute_bytes start = keyroute_location_start_key(fresh);
   struct keyroute_bytes end = keyroute_location_end_key(fresh);
-  size_t before = kr_skiplist_size(table->regions);
+  struct keyroute_location *below = kr_skiplist_lower(table->regions, start);
+  size_t before;
 
+  if (below != NULL && kr_location_overlaps(below, fresh)) {
+    take_out(cache, table, below, KR_EVICTED_REPLACED);
+  }
+  before = kr_skiplist_size(table->regions);
   kr_skiplist_take_between(table->regions, &start, end.len > 0 ? &end : NULL, forget_covered,
                            table);
   count_bytes(cache, before, kr_skiplist_size(table->regions));
 }
 
-/* Put fresh in. Every other region that overlaps it goes; the order is such that a reader finds
- * either an old region or the new one, but never an old one that outlives its replacement. */
+/* Put fresh in. Every other region that overlaps it goes, unless it is known to be alone; the order
+ * is such that a reader finds either an old region or the new one, but never an old one that
+ * outlives its replacement. */
 static int put_in(struct kr_cache *cache, struct keyroute_table *table,
-                  struct keyroute_location *fresh, uint64_t sent)
+                  struct keyroute_location *fresh, uint64_t sent, bool alone)
 {
   size_t before = kr_skiplist_size(table->regions);
   void *replaced;
-  struct keyroute_location *other;
 
   assert(kr_location_stored(fresh) == 0);
   kr_location_relabel(fresh, table->label);
@@ -654,12 +660,8 @@ static int put_in(struct kr_cache *cache, struct keyroute_table *table,
     cache->pinned -= table->pinned ? 1 : 0;
     forget(cache, replaced, KR_EVICTED_REPLACED);
   }
-  other = kr_skiplist_lower(table->regions, keyroute_location_start_key(fresh));
-  if (other != NULL && kr_location_overlaps(other, fresh)) {
-    take_out(cache, table, other, KR_EVICTED_REPLACED);
-  }
-  if (next_overlap(table, fresh, fresh) != NULL) {
-    take_covered(cache, table, fresh);
+  if (!alone) {
+    take_overlapping(cache, table, fresh);
   }
   make_room(cache, table, fresh);
   if (cache->watcher.stored != NULL) {
@@ -668,12 +670,26 @@ static int put_in(struct kr_cache *cache, struct keyroute_table *table,
   return 0;
 }
 
+/* Is one that fresh overlaps believed rather? *alone = it overlaps none. */
+static bool is_outranked(const struct keyroute_table *table, const struct keyroute_location *fresh,
+                         uint64_t sent, bool *alone)
+{
+  const struct keyroute_location *known = next_overlap(table, fresh, NULL);
+
+  *alone = known == NULL;
+  while (known != NULL && !kr_precedence_outranks(known, fresh, sent)) {
+    known = next_overlap(table, fresh, known);
+  }
+  return known != NULL;
+}
+
 int kr_cache_store(struct kr_cache *cache, struct keyroute_table *table,
                    struct keyroute_location *fresh, uint64_t sent, struct keyroute_location **kept)
 {
   struct keyroute_location *known =
       kr_skiplist_find(table->regions, keyroute_location_start_key(fresh));
   uint64_t newest = sent;
+  bool alone;
 
   if (known != NULL && !kr_location_retired(known) && kr_location_same_name(known, fresh)) {
     kr_precedence_merge(fresh, known, sent);
@@ -684,14 +700,11 @@ int kr_cache_store(struct kr_cache *cache, struct keyroute_table *table,
       return 0;
     }
   }
-  for (known = next_overlap(table, fresh, NULL); known != NULL;
-       known = next_overlap(table, fresh, known)) {
-    if (kr_precedence_outranks(known, fresh, sent)) {
-      *kept = keyroute_location_ref(fresh);
-      return 0;
-    }
+  if (is_outranked(table, fresh, sent, &alone)) {
+    *kept = keyroute_location_ref(fresh);
+    return 0;
   }
-  int error = put_in(cache, table, fresh, newest);
+  int error = put_in(cache, table, fresh, newest, alone);
 
   if (error == 0) {
     *kept = keyroute_location_ref(fresh);
@@ -717,7 +730,7 @@ bool kr_cache_replace(struct kr_cache *cache, struct keyroute_table *table,
       (old == NULL && is_taken(table, fresh))) {
     return false;
   }
-  return put_in(cache, table, fresh, old != NULL ? kr_location_sent(old) : 0) == 0;
+  return put_in(cache, table, fresh, old != NULL ? kr_location_sent(old) : 0, false) == 0;
 }
 
 void kr_cache_remove(struct kr_cache *cache, struct keyroute_table *table,
