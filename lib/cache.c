@@ -43,17 +43,25 @@ enum { SPARED_MAX = 64 };
 /* How many regions are asked for at once by who wants all of them. */
 enum { SOME = 32 };
 
+/* What hits read stands so far before what is written while they do that, as memory is aligned to
+ * 16 bytes, it never shares a line of the machine's caches with it. */
 struct keyroute_table {
   struct kr_cache *cache;
   struct kr_skiplist *regions;
-  struct kr_stop stop; /* loop thread */
-  struct kr_rcu_head rcu;
   struct kr_label *label; /* of its locations */
-  size_t refs;            /* tables_lock */
-  int64_t missed_us;      /* loop thread: when a row was last missed, 0 = never */
+  struct kr_rcu_head rcu;
   unsigned hash;
-  bool pinned; /* loop thread */
+  bool pinned;         /* loop thread */
+  bool named;          /* atomic: an application may name it so; once set it stays */
+  uint64_t apart;      /* room */
+  struct kr_stop stop; /* loop thread */
+  size_t refs;         /* tables_lock */
+  int64_t missed_us;   /* loop thread: when a row was last missed, 0 = never */
 };
+
+_Static_assert(offsetof(struct keyroute_table, regions) + 56 <=
+                   offsetof(struct keyroute_table, stop),
+               "a table's stop is not on the line of its regions");
 
 struct kr_cache {
   struct kr_mem *mem;
@@ -239,6 +247,19 @@ void kr_table_release(struct keyroute_table *table)
   table->refs--;
   table_drop_if_unused(table);
   pthread_mutex_unlock(&cache->tables_lock);
+}
+
+/* Relaxed: it says something of the name, which does not change. */
+void kr_table_set_named(struct keyroute_table *table)
+{
+  if (!kr_table_named(table)) {
+    __atomic_store_n(&table->named, true, __ATOMIC_RELAXED);
+  }
+}
+
+bool kr_table_named(const struct keyroute_table *table)
+{
+  return __atomic_load_n(&table->named, __ATOMIC_RELAXED);
 }
 
 struct keyroute_bytes kr_table_name(const struct keyroute_table *table)

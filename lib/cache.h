@@ -52,6 +52,11 @@ void kr_table_release(struct keyroute_table *table);
 
 struct keyroute_bytes kr_table_name(const struct keyroute_table *table);
 
+/* Has an application named the table so, canonically, and was the name found to be good? Not every
+ * table's is: -ROOT- is none that they may ask for. Any thread. */
+void kr_table_set_named(struct keyroute_table *table);
+bool kr_table_named(const struct keyroute_table *table);
+
 /* Loop: this table's regions say where others' are; they make room only where there are none. */
 void kr_table_pin(struct keyroute_table *table);
 

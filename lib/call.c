@@ -31,9 +31,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* The longest deadline: a day. */
-enum { DEADLINE_MAX_MS = 86400000 };
-
 struct kr_call *kr_call_new(size_t size, struct keyroute_connection *conn,
                             const struct kr_call_kind *kind, const struct kr_terms *terms)
 {
@@ -347,10 +344,10 @@ int kr_call_terms(struct kr_terms *out, const struct keyroute_connection *conn,
   if (error != 0) {
     return error;
   }
-  if (call.deadline_ms < 0 || call.deadline_ms > DEADLINE_MAX_MS) {
+  if (call.deadline_ms < 0 || call.deadline_ms > KR_DEADLINE_MAX_MS) {
     return kr_detail_fail(detail, KEYROUTE_E_INVALID_ARGUMENT,
                           "the deadline is %" PRId64 ", not between 0 and %d ms", call.deadline_ms,
-                          DEADLINE_MAX_MS);
+                          KR_DEADLINE_MAX_MS);
   }
   if (call.replica < KEYROUTE_REPLICA_ANY || call.replica >= KR_REPLICAS_MAX) {
     return kr_detail_fail(detail, KEYROUTE_E_INVALID_ARGUMENT,

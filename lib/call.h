@@ -30,6 +30,9 @@ struct kr_call_kind {
   void (*free)(struct kr_call *call);
 };
 
+/* The longest deadline: a day. */
+enum { KR_DEADLINE_MAX_MS = 86400000 };
+
 /* How an application wants a call to be made, checked. */
 struct kr_terms {
   int64_t began_us;

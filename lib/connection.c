@@ -31,6 +31,7 @@
 #include "lib/latch.h"
 #include "lib/layout.h"
 #include "lib/options.h"
+#include "lib/rcu_read.h"
 #include "lib/registry_static.h"
 #include "lib/registry_zookeeper.h"
 #include "lib/worker.h"
@@ -322,7 +323,7 @@ bool kr_connection_forked(const struct keyroute_connection *conn)
 bool kr_connection_may_block(const struct keyroute_connection *conn)
 {
   /* A child that was forked in a callback has the loop's thread for its only one. */
-  return !kr_rcu_reading() && (!kr_loop_inside(conn->loop) || kr_connection_forked(conn));
+  return !kr_rcu_inside() && (!kr_loop_inside(conn->loop) || kr_connection_forked(conn));
 }
 
 bool kr_connection_closed(struct keyroute_connection *conn)

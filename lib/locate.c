@@ -87,32 +87,93 @@ static bool replica_is_placed(const struct keyroute_location *location, int repl
                                          : kr_location_live_server(location, replica) != NULL;
 }
 
-/* A counted location from the cache, or NULL. table NULL = find it by name. */
-static struct keyroute_location *hit(struct keyroute_connection *conn,
-                                     const struct keyroute_table *table, struct keyroute_bytes name,
-                                     const struct kr_locate_request *request)
-{
-  struct keyroute_location *location = NULL;
+/* What is in a cache that is asked for: of a table, or NULL and its name. */
+struct wanted {
+  struct keyroute_table *table;
+  struct keyroute_bytes name, row;
+  bool checked; /* the name: what has not been is only good if it once was */
+  enum kr_position position;
+  int replica;
+};
 
-  if ((request->terms.flags & KEYROUTE_REFRESH) != 0) {
-    return NULL;
+/* In a read section; NULL = it is not there. */
+static struct keyroute_table *find_table(struct keyroute_connection *conn,
+                                         const struct wanted *wanted)
+{
+  if (wanted->table != NULL) {
+    return wanted->table;
   }
+  struct keyroute_table *table = kr_cache_find_table(conn->cache, wanted->name);
+
+  if (table != NULL && wanted->checked) {
+    kr_table_set_named(table);
+  }
+  return table == NULL || wanted->checked || kr_table_named(table) ? table : NULL;
+}
+
+/* A counted location from the cache, or NULL. */
+static inline struct keyroute_location *find(struct keyroute_connection *conn,
+                                             const struct wanted *wanted)
+{
   kr_rcu_enter();
-  if (table == NULL) {
-    table = kr_cache_find_table(conn->cache, name);
-  }
-  if (table != NULL) {
-    location = kr_table_find(table, request->row, request->position);
-  }
+  struct keyroute_table *table = find_table(conn, wanted);
+  struct keyroute_location *location =
+      table != NULL ? kr_table_find(table, wanted->row, wanted->position) : NULL;
+
   if (location != NULL) {
-    location = replica_is_placed(location, request->terms.replica) ? keyroute_location_ref(location)
-                                                                   : NULL;
+    location =
+        replica_is_placed(location, wanted->replica) ? keyroute_location_ref(location) : NULL;
   }
   kr_rcu_leave();
   if (location != NULL) {
     kr_stats_add(conn->stats, KR_COUNT_HITS, 1);
   }
   return location;
+}
+
+/* The same for a request that was checked. table NULL = find it by name. */
+static struct keyroute_location *hit(struct keyroute_connection *conn, struct keyroute_table *table,
+                                     struct keyroute_bytes name,
+                                     const struct kr_locate_request *request)
+{
+  const struct wanted wanted = {
+      .table = table,
+      .name = name,
+      .row = request->row,
+      .checked = true,
+      .position = request->position,
+      .replica = request->terms.replica,
+  };
+
+  return (request->terms.flags & KEYROUTE_REFRESH) == 0 ? find(conn, &wanted) : NULL;
+}
+
+/* Is this the usual call: nothing of it is wrong, and a hit is all that it wants? */
+static bool is_usual(const void *out, struct keyroute_bytes row, const struct keyroute_call *call,
+                     const struct keyroute_detail *detail)
+{
+  return out != NULL && detail == NULL && (row.data != NULL || row.len == 0) &&
+         (call == NULL ||
+          (call->size >= sizeof(*call) && (call->flags & ~(unsigned)KEYROUTE_CACHE_ONLY) == 0 &&
+           call->replica == 0 && call->deadline_ms >= 0 &&
+           call->deadline_ms <= KR_DEADLINE_MAX_MS));
+}
+
+/* A hit for the usual call, before anything else is done for it; NULL = it takes the long way, on
+ * which all is checked and told. A name is good without being checked if it finds a table that was
+ * named so before. */
+static inline struct keyroute_location *quick_hit(struct keyroute_connection *conn,
+                                                  struct keyroute_table *table, const char *name,
+                                                  struct keyroute_bytes row)
+{
+  const struct wanted wanted = {
+      .table = table,
+      .name = table == NULL ? keyroute_string(name) : kr_bytes(NULL, 0),
+      .row = row,
+      .position = KR_AT,
+  };
+
+  return kr_connection_may_block(conn) ? find(conn, &wanted) : NULL;
 }
 
 /* The detail of a hit, if anybody wants it. */
@@ -207,6 +268,15 @@ int keyroute_locate(struct keyroute_location **out, struct keyroute_connection *
                     struct keyroute_detail *detail)
 {
   struct keyroute_bytes name;
+
+  if (conn != NULL && table != NULL && is_usual(out, row, call, detail)) {
+    struct keyroute_location *location = quick_hit(conn, NULL, table, row);
+
+    if (location != NULL) {
+      *out = location;
+      return 0;
+    }
+  }
   int error = kr_call_may_wait(out, conn, detail);
 
   if (error == 0) {
@@ -224,6 +294,15 @@ int keyroute_table_locate(struct keyroute_location **out, struct keyroute_table 
     return kr_fail_invalid(detail, "the table is NULL");
   }
   struct keyroute_connection *conn = kr_table_owner(table);
+
+  if (is_usual(out, row, call, detail)) {
+    struct keyroute_location *location = quick_hit(conn, table, NULL, row);
+
+    if (location != NULL) {
+      *out = location;
+      return 0;
+    }
+  }
   int error = kr_call_may_wait(out, conn, detail);
 
   return error != 0 ? error : locate(out, conn, table, kr_table_name(table), row, call, detail);

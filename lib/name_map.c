@@ -32,12 +32,29 @@ void kr_name_map_init(struct kr_name_map *map, struct kr_mem *mem)
   map->mem = mem;
 }
 
+static uint64_t mix(uint64_t hash, uint64_t more)
+{
+  hash = (hash ^ more) * 0x9e3779b97f4a7c15u; /* odd, and half its bits are set */
+  return hash ^ hash >> 32;
+}
+
+/* Eight bytes at a time, each mixed in by a multiplication, whose high half has of all bits. */
 unsigned kr_name_map_hash(struct keyroute_bytes name)
 {
-  unsigned hash;
+  const uint8_t *at = name.data;
+  uint64_t hash = name.len;
+  size_t left = name.len;
 
-  HASH_VALUE(name.data, (unsigned)name.len, hash);
-  return hash;
+  for (; left >= 8; left -= 8, at += 8) {
+    hash = mix(hash, kr_bytes_eight(at));
+  }
+  uint64_t rest = 0;
+
+  for (; left > 0; left--, at++) {
+    rest = rest << 8 | *at;
+  }
+  hash = mix(hash, rest);
+  return (unsigned)(hash >> 32);
 }
 
 static size_t shard_of(unsigned hash)

@@ -27,6 +27,11 @@ static inline void kr_rcu_leave(void)
 {
   kr_rcu_read_end();
 }
+
+static inline bool kr_rcu_inside(void)
+{
+  return kr_rcu_reading();
+}
 #else
 #include <urcu/static/urcu-bp.h>
 
@@ -52,6 +57,14 @@ static inline void kr_rcu_leave(void)
   }
   urcu_bp_smp_mb_slave(); /* what was read was read before the store */
   CMM_STORE_SHARED(reader->ctr, reader->ctr - URCU_BP_GP_COUNT);
+}
+
+/* As kr_rcu_reading; a thread that has not read yet is not registered for being asked. */
+static inline bool kr_rcu_inside(void)
+{
+  struct urcu_bp_reader *reader = URCU_TLS(urcu_bp_reader);
+
+  return reader != NULL && (reader->ctr & URCU_BP_GP_CTR_NEST_MASK) != 0;
 }
 #endif
 

@@ -30,7 +30,7 @@ void *kr_skiplist_floor_from(const struct kr_skiplist *list, struct keyroute_byt
  * side, not one when the one before has told where it is. */
 KR_ALWAYS_INLINE void kr_skiplist_prefetch(const void *value)
 {
-  for (int i = 0; value != NULL && i < 3; i++) {
+  for (int i = 0; value != NULL && i < 2; i++) {
     __builtin_prefetch((const char *)value + (ptrdiff_t)64 * i);
   }
 }
@@ -54,7 +54,9 @@ KR_ALWAYS_INLINE void *kr_skiplist_floor_by_heads(struct kr_floor_stop *stop,
   }
   *stop = (struct kr_floor_stop){block, tied};
   if (gap > 0) {
-    return kr_block_slot(block, gap - 1);
+    value = kr_block_slot(block, gap - 1);
+    kr_skiplist_prefetch(value);
+    return value;
   }
   if (tied > 0 && block->lane == 0) {
     value = kr_block_slot(block, tied - 1);

@@ -176,6 +176,23 @@ START_TEST(test_three_tiers__cold_lookup_is_three_reads_and_a_warm_one_is_one)
 }
 END_TEST
 
+/* Hits do not check names that were found good before; these are in the cache, and never were. */
+START_TEST(test_three_tiers__tables_of_the_catalog_cannot_be_asked_for_once_they_are_known)
+{
+  static const char *const names[] = {"-ROOT-", ".META."};
+  struct keyroute_location *location = NULL;
+
+  open_as("root");
+  found("t", "k", "g");
+  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    int error = keyroute_locate(&location, conn, names[i], keyroute_string(""), NULL, NULL);
+
+    ck_assert_int_eq(error, KEYROUTE_E_INVALID_ARGUMENT);
+  }
+  ck_assert_ptr_null(location);
+}
+END_TEST
+
 START_TEST(test_three_tiers__each_region_of_meta_is_found_and_kept)
 {
   open_as("auto");
@@ -752,6 +769,8 @@ static Suite *suite(void)
   tcase_add_checked_fixture(three, set_up_three, tear_down);
   tcase_add_loop_test(three, test_three_tiers__cold_lookup_is_three_reads_and_a_warm_one_is_one, 0,
                       2);
+  tcase_add_test(three,
+                 test_three_tiers__tables_of_the_catalog_cannot_be_asked_for_once_they_are_known);
   tcase_add_test(three, test_three_tiers__each_region_of_meta_is_found_and_kept);
   tcase_add_test(three, test_three_tiers__region_that_begins_in_the_region_of_meta_before_is_found);
   tcase_add_test(three, test_three_tiers__dead_row_at_a_border_is_passed_over);
