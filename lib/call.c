@@ -203,11 +203,12 @@ static int hand_over(void *out, struct kr_call *call, struct keyroute_detail *de
 
 int kr_call_wait(void *out, struct kr_call *call, struct keyroute_detail *detail)
 {
-  struct kr_latch over = KR_LATCH_INIT;
+  struct kr_latch over;
 
   if (call == NULL) {
     return kr_fail_no_memory(detail);
   }
+  kr_latch_init(&over);
   call->over = &over;
   int error = kr_call_start(NULL, call, true);
 

@@ -208,9 +208,9 @@ static void shut_down(struct keyroute_connection *conn,
       .task.run = shutdown_on_loop,
       .conn = conn,
       .end_calls = end_calls,
-      .over = KR_LATCH_INIT,
   };
 
+  kr_latch_init(&shutdown.over);
   kr_loop_post(conn->loop, &shutdown.task);
   kr_latch_await(&shutdown.over);
 }

@@ -1,20 +1,15 @@
 #ifndef KR_LATCH_H
 #define KR_LATCH_H
 
-#include <pthread.h>
-#include <stdbool.h>
+#include <semaphore.h>
 
 /* Something that one thread waits for and another does, once. On the waiting thread's stack. */
 struct kr_latch {
-  pthread_mutex_t lock;
-  pthread_cond_t opened;
-  bool is_open; /* lock */
+  sem_t opened;
 };
 
-#define KR_LATCH_INIT                                                                              \
-  {                                                                                                \
-    PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false                                     \
-  }
+/* Make it, shut. */
+void kr_latch_init(struct kr_latch *latch);
 
 /* It is done: what was written before is seen by the one who waited. The latch may be gone when
  * this returns. */

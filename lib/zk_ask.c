@@ -302,8 +302,9 @@ void kr_zk_asker_close(struct kr_zk_asker *asker)
   if (asker == NULL) {
     return;
   }
-  struct ending ending = {.task.run = end_on_loop, .asker = asker, .over = KR_LATCH_INIT};
+  struct ending ending = {.task.run = end_on_loop, .asker = asker};
 
+  kr_latch_init(&ending.over);
   kr_loop_post(asker->conn->loop, &ending.task);
   kr_latch_await(&ending.over);
   kr_zk_keeper_close(asker->keeper, CLOSE_MS);

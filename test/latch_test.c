@@ -6,6 +6,7 @@
 #include "test/run_suite.h"
 
 #include <check.h>
+#include <pthread.h>
 
 struct gate {
   struct kr_latch latch;
@@ -23,8 +24,9 @@ static void *write_and_open(void *arg)
 
 START_TEST(test_latch__open_one_is_not_waited_for)
 {
-  struct kr_latch latch = KR_LATCH_INIT;
+  struct kr_latch latch;
 
+  kr_latch_init(&latch);
   kr_latch_open(&latch);
 
   kr_latch_await(&latch);
@@ -34,8 +36,10 @@ END_TEST
 START_TEST(test_latch__waiter_sees_what_was_written_before_it_opened)
 {
   for (int i = 0; i < 1000; i++) {
-    struct gate gate = {.latch = KR_LATCH_INIT};
+    struct gate gate = {.written = 0};
     pthread_t thread;
+
+    kr_latch_init(&gate.latch);
     ck_assert_int_eq(pthread_create(&thread, NULL, write_and_open, &gate), 0);
 
     kr_latch_await(&gate.latch);

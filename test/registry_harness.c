@@ -28,8 +28,9 @@ static void run_call(struct kr_task *task)
 
 void harness_on_loop(struct kr_loop *loop, void (*fn)(void *arg), void *arg)
 {
-  struct call call = {.task.run = run_call, .fn = fn, .arg = arg, .ran = KR_LATCH_INIT};
+  struct call call = {.task.run = run_call, .fn = fn, .arg = arg};
 
+  kr_latch_init(&call.ran);
   kr_loop_post(loop, &call.task);
   kr_latch_await(&call.ran);
 }

@@ -126,12 +126,12 @@ static void root_moved(void *arg, const char *root, bool tell)
       .scenario = arg,
       .root = root,
       .tell = tell,
-      .over = KR_LATCH_INIT,
   };
 
   if (change.scenario->conn == NULL) {
     return; /* the connection will begin with it */
   }
+  kr_latch_init(&change.over);
   kr_loop_post(change.scenario->conn->loop, &change.task);
   kr_latch_await(&change.over);
 }

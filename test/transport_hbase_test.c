@@ -147,9 +147,9 @@ static void run_errand(struct kr_task *task)
 
 static void on_loop(struct world *world, void (*run)(struct world *world, void *arg), void *arg)
 {
-  struct errand errand = {
-      .task.run = run_errand, .world = world, .run = run, .arg = arg, .done = KR_LATCH_INIT};
+  struct errand errand = {.task.run = run_errand, .world = world, .run = run, .arg = arg};
 
+  kr_latch_init(&errand.done);
   kr_loop_post(world->loop, &errand.task);
   kr_latch_await(&errand.done);
 }

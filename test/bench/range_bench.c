@@ -98,12 +98,10 @@ static void begin(struct kr_task *task)
 
 static void run_transport(struct kr_loop *loop, struct kr_transport *transport, int64_t *taken_us)
 {
-  struct lap lap = {.task = {.run = begin},
-                    .done = KR_LATCH_INIT,
-                    .transport = transport,
-                    .taken_us = taken_us,
-                    .left = ROUND};
+  struct lap lap = {
+      .task = {.run = begin}, .transport = transport, .taken_us = taken_us, .left = ROUND};
 
+  kr_latch_init(&lap.done);
   kr_loop_post(loop, &lap.task);
   kr_latch_await(&lap.done);
 }

@@ -30,17 +30,30 @@ void one_thread_pass_ms(int64_t ms)
   fake_loop_set_inside(false);
 }
 
-static const struct kr_latch *awaited;
+static struct kr_latch *awaited;
+
+static bool is_open(struct kr_latch *latch)
+{
+  int value = 0;
+
+  sem_getvalue(&latch->opened, &value);
+  return value > 0;
+}
 
 static bool awaited_is_open(void)
 {
-  return awaited->is_open;
+  return is_open(awaited);
+}
+
+void kr_latch_init(struct kr_latch *latch)
+{
+  sem_init(&latch->opened, 0, 0);
 }
 
 void kr_latch_open(struct kr_latch *latch)
 {
-  FUZZ_CHECK(!latch->is_open);
-  latch->is_open = true;
+  FUZZ_CHECK(!is_open(latch));
+  sem_post(&latch->opened);
 }
 
 void one_thread_run_until(bool (*is_so)(void))
