@@ -18,7 +18,7 @@
  *     a resolver that does not answer counts too.
  *
  * This is where TLS comes in: between `link_read` and events->received, and between kr_socket_write
- * and uv_write, with its handshake done before events->opened. SASL is bytes of the protocol: it
+ * and uv_try_write, with its handshake done before events->opened. SASL is bytes of the protocol: it
  * belongs above, between events->opened and the connection header (rpc.c, codec->hello), though its
  * wrapping of later frames (auth-int, auth-conf) takes the same two places as TLS.
  *
@@ -234,27 +234,44 @@ static void write_done(uv_write_t *uv, int status)
   }
 }
 
+/* Have libuv send what the kernel did not take. The memory goes with it. */
+static int write_later(struct kr_socket *socket, struct write *write, struct kr_buf *buf,
+                       size_t sent)
+{
+  uv_buf_t out = uv_buf_init((char *)buf->data + sent, (unsigned)(buf->len - sent));
+
+  write->mem = socket->mem;
+  write->data = buf->data;
+  write->uv.data = write;
+  /* It refuses synchronously only for want of memory, and what is in one piece needs none; a dead
+   * connection is told to write_done. */
+  if (uv_write(&write->uv, (uv_stream_t *)&socket->link->tcp, &out, 1, write_done) != 0) {
+    kr_free(socket->mem, write);
+    return KEYROUTE_E_NO_MEMORY;
+  }
+  kr_mem_ref(socket->mem);
+  kr_buf_init(buf, buf->mem);
+  return 0;
+}
+
 int kr_socket_write(struct kr_socket *socket, struct kr_buf *buf)
 {
-  struct kr_mem *mem = socket->mem;
-  struct write *write = buf->failed ? NULL : kr_calloc(mem, sizeof(*write));
+  /* First of all, for where a part has been sent the rest has to follow. */
+  struct write *write = buf->failed ? NULL : kr_calloc(socket->mem, sizeof(*write));
 
   assert(socket->state == OPEN);
   if (write == NULL) {
     return KEYROUTE_E_NO_MEMORY;
   }
   uv_buf_t out = uv_buf_init((char *)buf->data, (unsigned)buf->len);
+  /* Nearly always the kernel takes it all, and libuv need not watch for room. Errors come again. */
+  int sent = uv_try_write((uv_stream_t *)&socket->link->tcp, &out, 1);
 
-  write->mem = mem;
-  write->data = buf->data;
-  write->uv.data = write;
-  /* It refuses synchronously only for want of memory; a dead connection is told to write_done. */
-  if (uv_write(&write->uv, (uv_stream_t *)&socket->link->tcp, &out, 1, write_done) != 0) {
-    kr_free(mem, write);
-    return KEYROUTE_E_NO_MEMORY;
+  if (sent < 0 || (size_t)sent < buf->len) {
+    return write_later(socket, write, buf, sent > 0 ? (size_t)sent : 0);
   }
-  kr_mem_ref(mem);
-  kr_buf_init(buf, buf->mem);
+  kr_free(socket->mem, write);
+  kr_buf_clear(buf);
   return 0;
 }
 
