@@ -142,14 +142,27 @@ static bool read_int64(int64_t *out, struct keyroute_bytes value)
   return true;
 }
 
+/* The columns of all replicas. Most rows have those of one: only what is made need be blanked. */
+struct columns {
+  int made; /* so many, from the primary on */
+  struct placed placed[KR_REPLICAS_MAX];
+};
+
+static struct placed *columns_of(struct columns *columns, int replica)
+{
+  while (columns->made <= replica) {
+    columns->placed[columns->made++] = (struct placed){.seqnum = -1};
+  }
+  return &columns->placed[replica];
+}
+
 /* Sort a row's cells by replica. Returns how many replicas there are, at least 1. */
-static int collect(struct placed *placed, const struct kr_row *row, struct keyroute_bytes *state)
+static int collect(struct columns *columns, const struct kr_row *row, struct keyroute_bytes *state)
 {
   int count = 1;
 
-  for (int i = 0; i < KR_REPLICAS_MAX; i++) {
-    placed[i] = (struct placed){.seqnum = -1};
-  }
+  columns->made = 0;
+  columns_of(columns, 0);
   for (size_t i = 0; i < row->cell_count; i++) {
     const struct kr_cell *cell = &row->cells[i];
     int replica;
@@ -157,12 +170,14 @@ static int collect(struct placed *placed, const struct kr_row *row, struct keyro
     if (kr_bytes_equal(cell->qualifier, keyroute_string("state"))) {
       *state = cell->value;
     } else if ((replica = replica_of(cell->qualifier, "server")) >= 0) {
-      placed[replica].server = cell->value;
+      columns_of(columns, replica)->server = cell->value;
       count = replica >= count ? replica + 1 : count;
     } else if ((replica = replica_of(cell->qualifier, "serverstartcode")) >= 0) {
-      placed[replica].has_start_code = read_int64(&placed[replica].start_code, cell->value);
+      struct placed *placed = columns_of(columns, replica);
+
+      placed->has_start_code = read_int64(&placed->start_code, cell->value);
     } else if ((replica = replica_of(cell->qualifier, "seqnumDuringOpen")) >= 0) {
-      read_int64(&placed[replica].seqnum, cell->value);
+      read_int64(&columns_of(columns, replica)->seqnum, cell->value);
     }
   }
   return count;
@@ -195,10 +210,12 @@ static int place(struct kr_replica *replicas, struct kr_servers *servers,
                  const struct placed *placed, int count)
 {
   for (int i = 0; i < count; i++) {
+    replicas[i] = (struct kr_replica){NULL, placed[i].seqnum};
+  }
+  for (int i = 0; i < count; i++) {
     struct keyroute_bytes host;
     uint16_t port;
 
-    replicas[i] = (struct kr_replica){NULL, placed[i].seqnum};
     if (placed[i].server.len == 0 || !placed[i].has_start_code) {
       continue;
     }
@@ -227,11 +244,11 @@ static int make_location(struct kr_catalog_row *out, struct kr_mem *mem, struct 
                          const struct kr_row *row, const struct kr_region_name *name,
                          const struct kr_region_info *info)
 {
-  struct placed placed[KR_REPLICAS_MAX];
-  struct kr_replica replicas[KR_REPLICAS_MAX] = {{NULL, 0}};
+  struct columns columns;
+  struct kr_replica replicas[KR_REPLICAS_MAX];
   struct keyroute_bytes state = {NULL, 0};
-  int count = collect(placed, row, &state);
-  int error = place(replicas, servers, placed, count);
+  int count = collect(&columns, row, &state);
+  int error = place(replicas, servers, columns.placed, count);
 
   if (error == KEYROUTE_E_CORRUPT) {
     fail_row(out, "its server is not host:port");
