@@ -36,35 +36,38 @@ static const uint8_t *advance(struct kr_reader *reader, uint64_t len)
   return reader->at - len;
 }
 
-static uint64_t read_big_endian(struct kr_reader *reader, unsigned width)
+/* Written out, for compilers make one load of that and none of a loop. */
+static uint32_t big_endian(const uint8_t *from)
 {
-  const uint8_t *from = advance(reader, width);
-  uint64_t value = 0;
-
-  for (unsigned i = 0; from != NULL && i < width; i++) {
-    value = value << 8 | from[i];
-  }
-  return value;
+  return (uint32_t)from[0] << 24 | (uint32_t)from[1] << 16 | (uint32_t)from[2] << 8 | from[3];
 }
 
 uint8_t kr_read_u8(struct kr_reader *reader)
 {
-  return (uint8_t)read_big_endian(reader, 1);
+  const uint8_t *from = advance(reader, 1);
+
+  return from != NULL ? *from : 0;
 }
 
 uint16_t kr_read_u16(struct kr_reader *reader)
 {
-  return (uint16_t)read_big_endian(reader, 2);
+  const uint8_t *from = advance(reader, 2);
+
+  return from != NULL ? (uint16_t)(from[0] << 8 | from[1]) : 0;
 }
 
 uint32_t kr_read_u32(struct kr_reader *reader)
 {
-  return (uint32_t)read_big_endian(reader, 4);
+  const uint8_t *from = advance(reader, 4);
+
+  return from != NULL ? big_endian(from) : 0;
 }
 
 uint64_t kr_read_u64(struct kr_reader *reader)
 {
-  return read_big_endian(reader, 8);
+  const uint8_t *from = advance(reader, 8);
+
+  return from != NULL ? (uint64_t)big_endian(from) << 32 | big_endian(from + 4) : 0;
 }
 
 uint64_t kr_read_varint(struct kr_reader *reader)
