@@ -637,7 +637,8 @@ static void forget_covered(void *location, void *arg)
 {
   struct keyroute_table *table = arg;
 
-  forget(table->cache, table, location, KR_EVICTED_REPLACED);
+  table->cache->pinned -= table->pinned ? 1 : 0;
+  forget(table->cache, location, KR_EVICTED_REPLACED);
 }
 
 /* Take out what overlaps fresh, which is in: the region that reaches into it from below, and all

@@ -18,9 +18,9 @@
  *     a resolver that does not answer counts too.
  *
  * This is where TLS comes in: between `link_read` and events->received, and between kr_socket_write
- * and uv_try_write, with its handshake done before events->opened. SASL is bytes of the protocol: it
- * belongs above, between events->opened and the connection header (rpc.c, codec->hello), though its
- * wrapping of later frames (auth-int, auth-conf) takes the same two places as TLS.
+ * and uv_try_write, with its handshake done before events->opened. SASL is bytes of the protocol:
+ * it belongs above, between events->opened and the connection header (rpc.c, codec->hello), though
+ * its wrapping of later frames (auth-int, auth-conf) takes the same two places as TLS.
  *
  * Threads: the loop; the getaddrinfo of a name runs on the worker. SIGPIPE is blocked on the loop.
  */
