@@ -403,7 +403,8 @@ static bool has_other_parent(const struct kr_flight *flight)
 /* What was found as the parent's region is the region looked for: it was asked for the root. */
 static void end_with_root(struct kr_flight *flight, struct keyroute_location *root)
 {
-  flight->sent = kr_location_sent(root);
+  /* What is retired may have left the cache, and has no times then. */
+  flight->sent = kr_location_own_reason(root) == KR_NOT_EVICTED ? kr_location_sent(root) : 0;
   kr_flight_end_found(flight, root);
 }
 

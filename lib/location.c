@@ -270,10 +270,6 @@ uint64_t kr_location_stored(const struct keyroute_location *location)
 
 uint64_t kr_location_sent(const struct keyroute_location *location)
 {
-  /* What is retired may have left the cache, and holds no times any more. */
-  if (kr_location_own_reason(location) != KR_NOT_EVICTED) {
-    return 0;
-  }
   return kr_location_stored(location) - location->sent_before_stored;
 }
 

@@ -214,7 +214,7 @@ static inline void kr_location_touch(struct keyroute_location *location)
  * that found it so was sent. The former has 48 bits, which last for nine years of one cache. Of the
  * latter it is kept how long before the former it was, up to 71 minutes: what was sent earlier
  * seems sent then. They are compared with reads that are under way, and none takes so long. Only
- * while it is in the cache, or before; `sent` is 0 once it is retired. Loop thread. */
+ * while it is in the cache, or before. Loop thread. */
 uint64_t kr_location_stored(const struct keyroute_location *location);
 uint64_t kr_location_sent(const struct keyroute_location *location);
 void kr_location_set_times(struct keyroute_location *location, uint64_t stored, uint64_t sent);
