@@ -437,16 +437,19 @@ static Suite *suite(void)
   tcase_add_loop_test(detaching, test_skiplist_bulk__detach_moves_all_without_memory, 0, 3);
   tcase_add_loop_test(detaching, test_skiplist_bulk__both_lists_can_be_changed_once_detached, 0, 3);
   tcase_add_loop_test(detaching, test_skiplist_bulk__an_empty_list_can_be_detached, 0, 3);
+  tcase_set_timeout(detaching, 120);
   suite_add_tcase(made, detaching);
   tcase_add_loop_test(taking, test_skiplist_bulk__what_is_between_two_keys_leaves_in_order, 0, 3);
   tcase_add_loop_test(taking, test_skiplist_bulk__a_stretch_leaves_without_memory, 0, 3);
   tcase_add_loop_test(taking, test_skiplist_bulk__what_is_left_of_a_stretch_is_small, 0, 3);
   tcase_add_test(taking, test_skiplist_bulk__nothing_is_between_keys_in_the_wrong_order);
+  tcase_set_timeout(taking, 120);
   suite_add_tcase(made, taking);
   tcase_add_loop_test(putting, test_skiplist_bulk__what_falls_into_one_gap_is_put_at_once, 0, 3);
   tcase_add_loop_test(putting, test_skiplist_bulk__a_stretch_comes_back_between_empty_slots, 0, 3);
   tcase_add_loop_test(putting, test_skiplist_bulk__all_of_a_stretch_is_put_or_nothing, 0, 3);
   tcase_add_test(putting, test_skiplist_bulk__pages_put_in_order_leave_full_blocks);
+  tcase_set_timeout(putting, 120);
   suite_add_tcase(made, putting);
   return made;
 }

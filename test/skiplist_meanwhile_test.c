@@ -431,22 +431,52 @@ static void detach_and_take(void)
   list = emptied;
 }
 
-START_TEST(test_skiplist_meanwhile__reader_of_a_detached_list_finds_what_was_in_either)
+/* As put_first_behind_take_last_before does, but in the list that they went to. */
+static void detach_and_change(void)
 {
-  static const enum question questions[] = {FIND, FLOOR, LOWER, HIGHER, ABOVE};
-  const struct asking asking = {.question = questions[_i], .key = keyroute_string("pppp1")};
+  struct kr_skiplist *emptied = list;
+
+  kr_skiplist_detach(list, into);
+  moment();
+  list = into;
+  put_first_behind_take_last_before();
+  list = emptied;
+}
+
+/* Have the writer come before each key that the question asks for. */
+static void detach_at_each_key(enum question question, const char *text, void (*prepare)(void),
+                               void (*change)(void))
+{
+  const struct asking asking = {.question = question, .key = keyroute_string("pppp1")};
   bool came = true;
   int at = 0;
 
   while (came) {
-    struct kr_mem *mem = list_of("a b c d pppp0 pppp1 pppp2 q");
+    struct kr_mem *mem = list_of(text);
 
+    prepare();
     into = kr_skiplist_new_of(mem, key_in, 4);
-    came = meet(&asking, ++at, detach_and_take);
+    came = meet(&asking, ++at, change);
     kr_skiplist_free(into);
     done(mem);
   }
   ck_assert_int_gt(at, 1);
+}
+
+START_TEST(test_skiplist_meanwhile__reader_of_a_detached_list_finds_what_was_in_either)
+{
+  static const enum question questions[] = {FIND, FLOOR, LOWER, HIGHER, ABOVE};
+
+  detach_at_each_key(questions[_i], "a b c d pppp0 pppp1 pppp2 q", nothing, detach_and_take);
+}
+END_TEST
+
+START_TEST(test_skiplist_meanwhile__reader_of_two_blocks_that_are_detached_looks_again)
+{
+  static const enum question questions[] = {FLOOR, LOWER};
+
+  detach_at_each_key(questions[_i], "a b c d pppp0 pppp2 q r", take_first_behind,
+                     detach_and_change);
 }
 END_TEST
 
@@ -630,6 +660,9 @@ static Suite *suite(void)
       fixed, test_skiplist_meanwhile__reader_in_a_stretch_that_leaves_finds_what_was_there, 0, 5);
   tcase_add_loop_test(
       fixed, test_skiplist_meanwhile__reader_of_a_detached_list_finds_what_was_in_either, 0, 5);
+  tcase_add_loop_test(
+      fixed, test_skiplist_meanwhile__reader_of_two_blocks_that_are_detached_looks_again, 0, 2);
+  tcase_set_timeout(fixed, 60);
   suite_add_tcase(made, fixed);
   tcase_set_timeout(random, 120);
   tcase_add_loop_test(random, test_skiplist_meanwhile__every_answer_was_true_at_one_moment, 0, 2);
