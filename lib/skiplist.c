@@ -19,7 +19,8 @@
  *
  *  1. What a reader sees changes by one store to one slot each time: a value is put in the place of
  *     another of its key, or taken out (its slot is empty from then on), or blocks are replaced by
- *     others (rebuild.c). So every change has one moment at which it takes effect.
+ *     others (rebuild.c; load.c, with many more values). So every change has one moment at which it
+ *     takes effect. Many that are taken out at once leave one by one (stretch.c).
  *  2. What is within a block was true at one moment, that of the last slot read: a key that was not
  *     there comes in a new block only, and the old one is never stored to again.
  *  3. For what is beyond the block in which a key belongs a reader looks into more than one; it
