@@ -3,6 +3,8 @@
 
 #include "lib/rcu.h"
 
+#include <stddef.h>
+
 /*
  * Read sections without a call: the same as kr_rcu_read_begin and kr_rcu_read_end, for the few
  * places where a section takes little longer than a call does.
@@ -35,36 +37,46 @@ static inline bool kr_rcu_inside(void)
 #else
 #include <urcu/static/urcu-bp.h>
 
-static inline void kr_rcu_enter(void)
+/* Of an entry readers use its first field only. It is not asked for by its struct: that demands an
+ * alignment which liburcu's own entries have not. */
+_Static_assert(offsetof(struct urcu_bp_reader, ctr) == 0, "depth and phase come first");
+
+/* The thread's own; NULL = it has none yet. */
+static inline unsigned long *kr_rcu_own(void)
 {
-  struct urcu_bp_reader *reader = URCU_TLS(urcu_bp_reader);
-
-  if (__builtin_expect(reader == NULL || (reader->ctr & URCU_BP_GP_CTR_NEST_MASK) != 0, 0)) {
-    kr_rcu_read_begin(); /* the thread's first, or one inside another */
-    return;
-  }
-  CMM_STORE_SHARED(reader->ctr, CMM_LOAD_SHARED(urcu_bp_gp.ctr));
-  urcu_bp_smp_mb_slave(); /* what is read is read behind the store */
-}
-
-static inline void kr_rcu_leave(void)
-{
-  struct urcu_bp_reader *reader = URCU_TLS(urcu_bp_reader);
-
-  if (__builtin_expect(reader == NULL, 0)) {
-    kr_rcu_read_end(); /* not liburcu's section: a fuzzer has a kr_rcu_read_begin of its own */
-    return;
-  }
-  urcu_bp_smp_mb_slave(); /* what was read was read before the store */
-  CMM_STORE_SHARED(reader->ctr, reader->ctr - URCU_BP_GP_COUNT);
+  return (unsigned long *)(void *)URCU_TLS(urcu_bp_reader);
 }
 
 /* As kr_rcu_reading; a thread that has not read yet is not registered for being asked. */
 static inline bool kr_rcu_inside(void)
 {
-  struct urcu_bp_reader *reader = URCU_TLS(urcu_bp_reader);
+  const unsigned long *own = kr_rcu_own();
 
-  return reader != NULL && (reader->ctr & URCU_BP_GP_CTR_NEST_MASK) != 0;
+  return own != NULL && (*own & URCU_BP_GP_CTR_NEST_MASK) != 0;
+}
+
+static inline void kr_rcu_enter(void)
+{
+  unsigned long *own = kr_rcu_own();
+
+  if (__builtin_expect(own == NULL || (*own & URCU_BP_GP_CTR_NEST_MASK) != 0, 0)) {
+    kr_rcu_read_begin(); /* the thread's first, or one inside another */
+    return;
+  }
+  CMM_STORE_SHARED(*own, CMM_LOAD_SHARED(urcu_bp_gp.ctr));
+  urcu_bp_smp_mb_slave(); /* what is read is read behind the store */
+}
+
+static inline void kr_rcu_leave(void)
+{
+  unsigned long *own = kr_rcu_own();
+
+  if (__builtin_expect(own == NULL, 0)) {
+    kr_rcu_read_end(); /* not liburcu's section: a fuzzer has a kr_rcu_read_begin of its own */
+    return;
+  }
+  urcu_bp_smp_mb_slave(); /* what was read was read before the store */
+  CMM_STORE_SHARED(*own, *own - URCU_BP_GP_COUNT);
 }
 #endif
 
