@@ -285,8 +285,8 @@ size_t kr_skiplist_above(const struct kr_skiplist *list, void **values,
 enum { GROUP = 16 };
 
 /* kr_block_gap, mostly without a call. */
-static inline size_t gap_in_many(const struct kr_skiplist *list, const struct kr_block *block,
-                                 struct keyroute_bytes key)
+KR_ALWAYS_INLINE size_t gap_in_many(const struct kr_skiplist *list, const struct kr_block *block,
+                                    struct keyroute_bytes key)
 {
   size_t tied, gap = kr_block_gap_by_heads(block, key, &tied);
 
@@ -310,9 +310,7 @@ static void floor_group(const struct kr_skiplist *list, void **values,
   }
   for (size_t lane = top->lane; lane > 0; lane--) {
     for (size_t i = 0; i < count; i++) {
-      size_t gap = gap_in_many(list, blocks[i], keys[i]);
-
-      blocks[i] = kr_block_slot(blocks[i], gap - 1);
+      blocks[i] = kr_block_slot(blocks[i], gap_in_many(list, blocks[i], keys[i]) - 1);
       kr_block_prefetch(blocks[i]);
     }
   }
