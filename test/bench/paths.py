@@ -11,6 +11,8 @@ MISS_TABLE, MISS_REGIONS, MISSES, JAVA_WARM_UP = 'miss', 1000, 2000, 10000
 STORM_THREADS = 64
 LIST_TABLE, LIST_REGIONS = 'list', 5000
 PROCESS_ROUNDS = 11
+# Five thousand regions take half a minute, and five where each processor has ten threads waiting.
+CREATE_SECONDS, CLUSTERS = 300, 2
 
 
 class Cluster:
@@ -26,7 +28,8 @@ class Cluster:
         """Regions that share the keys of three bytes evenly."""
         keys = (i * 0x1000000 // regions for i in range(1, regions))
         self.peer.tell(f'create {table} ' + ' '.join(
-            ''.join(f'\\x{byte:02X}' for byte in key.to_bytes(3, 'big')) for key in keys))
+            ''.join(f'\\x{byte:02X}' for byte in key.to_bytes(3, 'big')) for key in keys),
+                       CREATE_SECONDS)
 
     def tell(self, command):
         """Figures that the Java client answers with."""
@@ -123,14 +126,27 @@ def _summary(found):
     return summary
 
 
+def _cluster(place, regions):
+    """One with its tables; another one if it gets stuck over making them."""
+    for left in reversed(range(CLUSTERS)):
+        cluster = Cluster(place)
+        try:
+            cluster.create(MISS_TABLE, MISS_REGIONS)
+            cluster.create(LIST_TABLE, regions)
+            cluster.peer.tell('wait-quiet', CREATE_SECONDS)
+            return cluster
+        except RuntimeError as stuck:
+            cluster.peer.close()
+            if left == 0:
+                raise
+            print(f'one more cluster: {stuck}', flush=True)
+    return None
+
+
 def measure(place, options):
     """{what: {'rounds': {side: [figures]}, 'medians': {side: figures}}}"""
-    regions = 100 if options.quick else LIST_REGIONS
-    cluster = Cluster(place)
+    cluster = _cluster(place, 100 if options.quick else LIST_REGIONS)
     try:
-        cluster.create(MISS_TABLE, MISS_REGIONS)
-        cluster.create(LIST_TABLE, regions)
-        cluster.peer.tell('wait-quiet')
         ours = Peer([place.program('path_peer'), cluster.zookeeper], place.log('path'), ALWAYS_HUGE)
         try:
             ours.answer()

@@ -31,10 +31,10 @@ class Peer:
                 env={**os.environ, **(env or {})},
                 preexec_fn=_forbid_huge_pages if pages == NEVER_HUGE else None)
 
-    def answer(self, beginnings=('READY', 'OK')):
+    def answer(self, beginnings=('READY', 'OK'), seconds=ANSWER_SECONDS):
         """The next line that begins so, and those before it, which begin with '. '."""
         lines = []
-        guard = threading.Timer(ANSWER_SECONDS, self.process.kill)
+        guard = threading.Timer(seconds, self.process.kill)
         guard.start()
         try:
             for line in self.process.stdout:
@@ -47,13 +47,13 @@ class Peer:
             guard.cancel()
         self.fail()
 
-    def tell(self, command):
+    def tell(self, command, seconds=ANSWER_SECONDS):
         try:
             self.process.stdin.write(command + '\n')
             self.process.stdin.flush()
         except BrokenPipeError:
             self.fail()
-        return self.answer()
+        return self.answer(seconds=seconds)
 
     def fail(self):
         with open(self.log_path, encoding='utf-8') as log:

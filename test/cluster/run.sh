@@ -18,7 +18,7 @@ fi
 # What makes a short-lived JVM start faster makes a long-lived one slower.
 options="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmx1g"
 if [ "${1:-}" = --bench ]; then
-  options=-Xmx4g
+  options="-Xmx4g -Dkeyroute.patient=true"
   shift
 fi
 if [ "${1:-}" = --locate ]; then

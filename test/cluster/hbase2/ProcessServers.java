@@ -79,9 +79,19 @@ final class ProcessServers implements Servers {
     int port = wanted == 0 ? Ports.choose() : wanted;
     Process process = launch("regionserver-" + port,
         "org.apache.hadoop.hbase.regionserver.HRegionServer",
-        "-D", "hbase.regionserver.port=" + port, "start");
+        "-D", "hbase.regionserver.port=" + port,
+        "-D", "zookeeper.session.timeout=" + sessionMs(), "start");
     servers.put(port, process);
     return port;
+  }
+
+  /**
+   * Where no server is killed, none is to die either because a busy machine let it wait for some
+   * seconds: then its regions are moved, and who measures measures that.
+   */
+  private static int sessionMs() {
+    return Boolean.getBoolean("keyroute.patient") ? Settings.MASTER_SESSION_MS
+        : Settings.SESSION_MS;
   }
 
   @Override
