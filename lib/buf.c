@@ -53,7 +53,7 @@ uint16_t kr_read_u16(struct kr_reader *reader)
 {
   const uint8_t *from = advance(reader, 2);
 
-  return from != NULL ? (uint16_t)(from[0] << 8 | from[1]) : 0;
+  return (uint16_t)(from != NULL ? from[0] << 8 | from[1] : 0);
 }
 
 uint32_t kr_read_u32(struct kr_reader *reader)
