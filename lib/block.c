@@ -146,7 +146,7 @@ size_t kr_block_size(const struct kr_block *block)
   } else {
     end += block->cut_len - block->skip_len + block->fence_len;
   }
-  return kr_mem_taken((size_t)(end - (const uint8_t *)block));
+  return kr_mem_taken(kr_block_room((size_t)(end - (const uint8_t *)block)));
 }
 
 static void free_block(struct kr_rcu_link *link)

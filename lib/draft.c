@@ -173,7 +173,7 @@ static size_t size_of(const struct kr_draft *draft, const struct shape *shape, s
   for (size_t i = 0; draft->lane > 0 && i < shape->count; i++) {
     size += sizeof(uint32_t) + tail_of(draft, shape, shape->from + i).len;
   }
-  return size;
+  return kr_block_room(size);
 }
 
 static void fill_heads(struct kr_block *block, const struct kr_draft *draft, size_t from)
