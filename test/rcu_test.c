@@ -335,8 +335,8 @@ END_TEST
 static atomic_bool at_work;
 
 /* Puts all things into queues again and again, in read sections that a fork must not wait for. It
- * allocates nothing: a child that is made meanwhile does, and the address sanitizer's allocator does
- * not care for forks. */
+ * allocates nothing: a child that is made meanwhile does, and the address sanitizer's allocator
+ * does not care for forks. */
 static void *enqueue_all(void *arg)
 {
   (void)arg;
