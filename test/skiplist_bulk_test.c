@@ -421,7 +421,7 @@ START_TEST(test_skiplist_bulk__pages_put_in_order_leave_full_blocks)
   }
 
   must_hold(list, 0, KEYS);
-  ck_assert_uint_le(kr_skiplist_size(list) - kr_skiplist_empty_size(), 15 * KEYS);
+  ck_assert_uint_le(kr_skiplist_size(list) - kr_skiplist_empty_size(), 16 * KEYS);
   kr_skiplist_free(list);
   kr_rcu_barrier();
   failing_mem_done(mem);
