@@ -1,6 +1,7 @@
 #ifndef KR_CACHE_H
 #define KR_CACHE_H
 
+#include "lib/cache_limits.h"
 #include "lib/location.h"
 #include "lib/stats.h"
 
@@ -20,20 +21,9 @@ void kr_cache_free(struct kr_cache *cache);            /* no readers, lookups or
  * what was being drained. */
 void kr_cache_abandon(struct kr_cache *cache);
 
-/* What bounds a cache; 0 = no bound. Before anything is stored. */
-struct kr_cache_limits {
-  size_t regions, bytes;
-  int64_t ttl_ms, idle_ms;
-};
+/* Before anything is stored. */
 void kr_cache_set_limits(struct kr_cache *cache, const struct kr_cache_limits *limits);
 
-/* Who is told, on the loop, that a region has been stored, and that regions wait for
- * kr_cache_drain: sweeper.c. All NULL = nobody. */
-struct kr_cache_watcher {
-  void (*stored)(void *arg);
-  void (*cleared)(void *arg);
-  void *arg;
-};
 void kr_cache_set_watcher(struct kr_cache *cache, const struct kr_cache_watcher *watcher);
 
 /* The table of that canonical name, made if it is new; a count is the caller's. Any thread. NULL =

@@ -4,7 +4,7 @@
 #include "lib/skiplist_state.h"
 
 /*
- * kr_skiplist_floor without a call, for the one place where every hit comes along (cache.c).
+ * kr_skiplist_floor without a call, for the one place where every hit comes along (cache_find.c).
  *
  * Down the lanes by the heads of the keys alone, which mostly tell; where they do not, the walk is
  * gone on with from the block that it had come to, in skiplist.c. So nothing here is called, and

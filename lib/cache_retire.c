@@ -1,0 +1,87 @@
+/*
+ * Retiring regions from any thread: no hit gives them out any more, whatever the loop is doing. The
+ * loop takes them out later (kr_cache_visit).
+ */
+#include "lib/cache.h"
+
+#include "lib/bytes.h"
+#include "lib/cache_state.h"
+
+#include <string.h>
+
+static bool on_server(const struct keyroute_location *location,
+                      const struct kr_cache_filter *filter)
+{
+  for (int i = 0; i < location->replica_count; i++) {
+    const struct kr_server *server = location->replicas[i].server;
+
+    if (server != NULL && server->port == filter->port && strcmp(server->host, filter->host) == 0 &&
+        (filter->start_code == 0 || server->start_code == filter->start_code)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* The regions behind one of them (NULL = from the first on), some at a time; how many. */
+static size_t next_regions(const struct keyroute_table *table,
+                           struct keyroute_location *regions[KR_CACHE_SOME],
+                           const struct keyroute_location *behind)
+{
+  struct keyroute_bytes key = {NULL, 0};
+  void *values[KR_CACHE_SOME];
+
+  if (behind != NULL) {
+    key = keyroute_location_start_key(behind);
+  }
+  size_t count =
+      kr_skiplist_above(table->regions, values, behind != NULL ? &key : NULL, KR_CACHE_SOME);
+
+  for (size_t i = 0; i < count; i++) {
+    regions[i] = values[i];
+  }
+  return count;
+}
+
+/* Retire what matches the filter, if the table does. */
+static void retire_table(void *value, void *arg)
+{
+  const struct keyroute_table *table = value;
+  const struct kr_cache_filter *filter = arg;
+  enum kr_evicted reason = filter->host != NULL ? KR_EVICTED_SERVER : KR_EVICTED_CLEARED;
+  struct keyroute_location *some[KR_CACHE_SOME];
+  size_t count = 0;
+
+  if (filter->table.data != NULL && !kr_bytes_equal(filter->table, kr_table_name(table))) {
+    return;
+  }
+  while ((count = next_regions(table, some, count > 0 ? some[count - 1] : NULL)) > 0) {
+    for (size_t i = 0; i < count; i++) {
+      if (filter->host == NULL || on_server(some[i], filter)) {
+        kr_location_retire(some[i], reason);
+      }
+    }
+  }
+}
+
+uint64_t kr_cache_epoch(const struct kr_cache *cache)
+{
+  /* Acquire, with the release below: who sees the new epoch sees what is retired from then on. */
+  return atomic_load_explicit(&cache->epoch, memory_order_acquire);
+}
+
+void kr_cache_new_epoch(struct kr_cache *cache)
+{
+  atomic_fetch_add_explicit(&cache->epoch, 1, memory_order_acq_rel);
+}
+
+void kr_cache_retire(struct kr_cache *cache, const struct kr_cache_filter *filter)
+{
+  struct kr_cache_filter copy = *filter;
+
+  /* Before anything is retired: what was read in an older epoch is not stored any more. */
+  kr_cache_new_epoch(cache);
+  kr_rcu_read_begin();
+  kr_name_map_visit(&cache->names, retire_table, &copy);
+  kr_rcu_read_end();
+}
