@@ -10,6 +10,8 @@
  */
 #include "lib/buf.h"
 
+#include "lib/bytes.h"
+
 #include <string.h>
 
 struct kr_reader kr_reader(struct keyroute_bytes bytes)
@@ -36,12 +38,6 @@ static const uint8_t *advance(struct kr_reader *reader, uint64_t len)
   return reader->at - len;
 }
 
-/* Written out, for compilers make one load of that and none of a loop. */
-static uint32_t big_endian(const uint8_t *from)
-{
-  return (uint32_t)from[0] << 24 | (uint32_t)from[1] << 16 | (uint32_t)from[2] << 8 | from[3];
-}
-
 uint8_t kr_read_u8(struct kr_reader *reader)
 {
   const uint8_t *from = advance(reader, 1);
@@ -60,14 +56,14 @@ uint32_t kr_read_u32(struct kr_reader *reader)
 {
   const uint8_t *from = advance(reader, 4);
 
-  return from != NULL ? big_endian(from) : 0;
+  return from != NULL ? kr_bytes_four(from) : 0;
 }
 
 uint64_t kr_read_u64(struct kr_reader *reader)
 {
   const uint8_t *from = advance(reader, 8);
 
-  return from != NULL ? (uint64_t)big_endian(from) << 32 | big_endian(from + 4) : 0;
+  return from != NULL ? kr_bytes_eight(from) : 0;
 }
 
 uint64_t kr_read_varint(struct kr_reader *reader)

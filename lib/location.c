@@ -320,12 +320,12 @@ struct keyroute_bytes keyroute_location_table(const struct keyroute_location *lo
 
 struct keyroute_bytes keyroute_location_start_key(const struct keyroute_location *location)
 {
-  return kr_bytes(text_of(location) + location->end_len, location->start_len);
+  return kr_location_start(location);
 }
 
 struct keyroute_bytes keyroute_location_end_key(const struct keyroute_location *location)
 {
-  return kr_bytes(text_of(location), location->end_len);
+  return kr_location_end(location);
 }
 
 int64_t keyroute_location_region_id(const struct keyroute_location *location)

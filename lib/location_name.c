@@ -19,8 +19,8 @@
 #include <assert.h>
 #include <string.h>
 
-/* Room for "id_RRRR.encoded." and a NUL. */
-enum { TAIL_ROOM = KR_REGION_ID_ROOM + 1 + 33 + 1 };
+/* What stands behind the id, ".encoded.", and room for "id_RRRR.encoded." and a NUL. */
+enum { BEHIND_ID = 1 + KR_REGION_ENCODED_LEN + 1, TAIL_ROOM = KR_REGION_ID_ROOM + BEHIND_ID + 1 };
 
 /* Of a location that has one of its own: it stands behind the start key. */
 static struct kr_spelling own_spelling(const struct keyroute_location *location)
@@ -56,7 +56,8 @@ static bool shows_encoded(const struct keyroute_location *location)
   return kr_spelling_shows_encoded(&spelling);
 }
 
-static void make_encoded(char out[33], const struct keyroute_location *location, int replica)
+static void make_encoded(char out[KR_REGION_ENCODED_LEN + 1],
+                         const struct keyroute_location *location, int replica)
 {
   kr_region_encoded_name(out, keyroute_location_table(location),
                          keyroute_location_start_key(location), location->region_id,
@@ -66,7 +67,7 @@ static void make_encoded(char out[33], const struct keyroute_location *location,
 size_t keyroute_location_encoded_name(const struct keyroute_location *location, int replica,
                                       void *out, size_t size)
 {
-  char encoded[33];
+  char encoded[KR_REGION_ENCODED_LEN + 1];
 
   if (has_primary_name(location, replica) && location->is_spelt) {
     return copy_out(out, size, own_spelling(location).encoded);
@@ -88,12 +89,12 @@ static size_t make_tail(char out[TAIL_ROOM], const struct keyroute_location *loc
   if (!shows_encoded(location)) {
     return id_len;
   }
-  memset(out + id_len, '.', 34);
+  memset(out + id_len, '.', BEHIND_ID);
   if (wanted > id_len + 1) {
     make_encoded(out + id_len + 1, location, replica);
-    out[id_len + 33] = '.';
+    out[id_len + BEHIND_ID - 1] = '.'; /* a NUL until now */
   }
-  return id_len + 34;
+  return id_len + BEHIND_ID;
 }
 
 /* Room for a name, which is written part by part; what does not fit is counted all the same. */

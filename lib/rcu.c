@@ -212,8 +212,8 @@ void kr_rcu_defer(struct kr_rcu_head *head, void (*fn)(struct kr_rcu_head *head)
 /* All that were ever used; grows at this end. */
 static _Atomic(struct kr_rcu_queue *) queues;
 
-/* A queue's `waiting` is NULL while its head is not with liburcu, else a list that ends at `end`.
- */
+/* A queue's `waiting` is NULL while its head is not with liburcu, else a list that ends with
+ * `end`. */
 
 static void free_all(struct kr_rcu_queue *queue)
 {

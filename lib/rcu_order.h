@@ -1,16 +1,10 @@
 #ifndef KR_RCU_ORDER_H
 #define KR_RCU_ORDER_H
 
+#include "lib/rcu.h"
+
 /* What rcu.c, and nobody else, tells the thread sanitizer, which does not know what a grace period
  * is. Nothing in other builds. */
-#if defined(__SANITIZE_THREAD__)
-#define KR_RCU_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define KR_RCU_TSAN 1
-#endif
-#endif
-
 #ifdef KR_RCU_TSAN
 #include <sanitizer/tsan_interface.h>
 

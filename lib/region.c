@@ -23,8 +23,7 @@
 #include <string.h>
 
 #define PBUF_MAGIC 0x50425546u /* "PBUF" */
-#define ENCODED_LEN 32
-#define REPLICA_MAX 0xffff /* four hex digits in a name */
+#define REPLICA_MAX 0xffff     /* four hex digits in a name */
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
@@ -37,15 +36,16 @@ static bool parse_encoded(struct keyroute_bytes *encoded, struct keyroute_bytes 
     *encoded = rest;
     return true;
   }
-  if (rest.len != ENCODED_LEN + 2 || text[0] != '.' || text[ENCODED_LEN + 1] != '.') {
+  if (rest.len != KR_REGION_ENCODED_LEN + 2 || text[0] != '.' ||
+      text[KR_REGION_ENCODED_LEN + 1] != '.') {
     return false;
   }
-  for (size_t i = 1; i <= ENCODED_LEN; i++) {
+  for (size_t i = 1; i <= KR_REGION_ENCODED_LEN; i++) {
     if (text[i] == '\0' || strchr("0123456789abcdef", text[i]) == NULL) {
       return false;
     }
   }
-  *encoded = kr_bytes(text + 1, ENCODED_LEN);
+  *encoded = kr_bytes(text + 1, KR_REGION_ENCODED_LEN);
   return true;
 }
 
@@ -90,7 +90,7 @@ size_t kr_region_id_text(char out[KR_REGION_ID_ROOM], int64_t id, int replica)
                           (unsigned)replica);
 }
 
-void kr_region_encoded_name(char out[33], struct keyroute_bytes table,
+void kr_region_encoded_name(char out[KR_REGION_ENCODED_LEN + 1], struct keyroute_bytes table,
                             struct keyroute_bytes start_key, int64_t id, int replica)
 {
   char id_text[KR_REGION_ID_ROOM];

@@ -14,10 +14,11 @@ struct kr_region_name {
 /* Names of primaries only, as catalog rows have them. Errors: CORRUPT. */
 int kr_region_name_parse(struct kr_region_name *out, struct keyroute_bytes name);
 
-/* The encoded name of a user table's region: 32 hex digits and a NUL. (Regions of the catalog and
+/* The encoded name of a user table's region: hex digits and a NUL. (Regions of the catalog and
  * of old clusters have a number instead, made by another hash.)
  * Source: HBase RegionInfo.createRegionName */
-void kr_region_encoded_name(char out[33], struct keyroute_bytes table,
+enum { KR_REGION_ENCODED_LEN = 32 };
+void kr_region_encoded_name(char out[KR_REGION_ENCODED_LEN + 1], struct keyroute_bytes table,
                             struct keyroute_bytes start_key, int64_t id, int replica);
 
 /* How the id of a replica is spelt behind the last comma of its region's name: "id", and "id_RRRR"

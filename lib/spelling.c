@@ -31,23 +31,21 @@ struct lengths {
   uint32_t tail, encoded;
 };
 
-enum { ENCODED_LEN = 32 };
-
 bool kr_spelling_is_usual(const struct kr_spelling *spelling, struct keyroute_bytes table,
                           struct keyroute_bytes start_key, int64_t id)
 {
   const char *tail = spelling->tail.data;
   size_t len = spelling->tail.len;
-  char id_text[KR_REGION_ID_ROOM], encoded[ENCODED_LEN + 1];
+  char id_text[KR_REGION_ID_ROOM], encoded[KR_REGION_ENCODED_LEN + 1];
   size_t id_len = kr_region_id_text(id_text, id, 0);
 
   /* First what costs less than a hash: no other spelling passes. */
-  if (len != id_len + 1 + ENCODED_LEN + 1 || memcmp(tail, id_text, id_len) != 0 ||
+  if (len != id_len + 1 + KR_REGION_ENCODED_LEN + 1 || memcmp(tail, id_text, id_len) != 0 ||
       tail[id_len] != '.' || tail[len - 1] != '.') {
     return false;
   }
   kr_region_encoded_name(encoded, table, start_key, id, 0);
-  return memcmp(tail + id_len + 1, encoded, ENCODED_LEN) == 0;
+  return memcmp(tail + id_len + 1, encoded, KR_REGION_ENCODED_LEN) == 0;
 }
 
 bool kr_spelling_shows_encoded(const struct kr_spelling *spelling)
