@@ -10,7 +10,7 @@
  *  2. No store but those that put or take a value changes what is in the list: neither does
  *     joining blocks, nor going on without.
  *  3. Without memory nothing is joined. The list is then larger than it need be, not wrong; the
- *     next to be taken out of the same stretch tries again. An emptied list needs no memory to be
+ *     next to be taken out nearby tries again. An emptied list needs no memory to be
  *     freed.
  *
  * Writer only.
@@ -100,49 +100,66 @@ int kr_rebuild_put(struct kr_skiplist *list, struct kr_path *path, void *value)
 
 /* ---- Shrinking ---- */
 
-/* Have two neighbours share what they hold: one block if it is little, else two, evenly. left is
- * the slot of the first in the block above. False = out of memory. */
-static bool share(struct kr_skiplist *list, const struct kr_path *path, size_t lane, size_t left)
+/* Make what two neighbours become: one block if they hold little, else two, evenly. left is the
+ * slot of the first in the block above. Returns how many; 0 = out of memory. */
+static size_t make_shared(struct kr_block *blocks[2], struct kr_change *change,
+                          const struct kr_path_step *above, size_t left)
 {
-  const struct kr_path_step *above = &path->steps[lane + 1];
-  struct kr_block *first = kr_block_slot(above->block, left);
-  struct kr_block *second = kr_block_slot(above->block, left + 1);
-  struct kr_block *room[KR_CHANGE_ROOM];
-  struct kr_change change = {
-      .list = list, .made = room, .gone = {first, second, above->block}, .gone_count = 3};
+  size_t block_max = change->list->block_max;
+  const struct kr_block *first = kr_block_slot(above->block, left);
+  const struct kr_block *second = kr_block_slot(above->block, left + 1);
   struct kr_block_span span = kr_path_span(above, left + 1);
-  struct kr_block *blocks[2];
   struct kr_draft draft;
 
   span.low = kr_block_fence(first);
-  kr_draft_read(&draft, list->key_of, first);
+  kr_draft_read(&draft, change->list->key_of, first);
   kr_draft_append(&draft, second, 0, second->count);
 
-  bool fits = draft.count <= list->block_max * 3 / 4;
-  size_t made = kr_change_make_some(blocks, &change, &draft, &span,
-                                    fits ? draft.count : kr_draft_middle(&draft, list->block_max));
+  bool fits = draft.count <= block_max * 3 / 4;
 
-  if (made == 0) {
-    kr_change_abandon(&change);
-    return false;
-  }
-  kr_draft_read(&draft, list->key_of, above->block);
+  return kr_change_make_some(blocks, change, &draft, &span,
+                             fits ? draft.count : kr_draft_middle(&draft, block_max));
+}
+
+/* Make the block above anew: it leads to these, one or two, in the place of the neighbours. NULL =
+ * out of memory. */
+static struct kr_block *make_above(struct kr_change *change, const struct kr_path_step *above,
+                                   size_t left, struct kr_block *const blocks[2], size_t made)
+{
+  struct kr_draft draft;
+
+  kr_draft_read(&draft, change->list->key_of, above->block);
   draft.slots[left] = blocks[0];
-  if (made == 1 && draft.count == 2 && lane + 2 == path->lanes) {
-    kr_change_publish(&change, path, lane + 1, blocks[0]); /* as lower_top does */
-    return true;
-  }
   kr_draft_remove(&draft, left + 1);
   if (made == 2) {
     kr_draft_insert(&draft, left + 1, blocks[1]);
   }
-  struct kr_block *new_above = kr_change_make(&change, &draft, 0, draft.count, &above->span);
+  return kr_change_make(change, &draft, 0, draft.count, &above->span);
+}
 
-  if (new_above == NULL) {
+/* Have two neighbours share what they hold. False = out of memory. */
+static bool share(struct kr_skiplist *list, const struct kr_path *path, size_t lane, size_t left)
+{
+  const struct kr_path_step *above = &path->steps[lane + 1];
+  struct kr_block *room[KR_CHANGE_ROOM];
+  struct kr_change change = {.list = list,
+                             .made = room,
+                             .gone = {kr_block_slot(above->block, left),
+                                      kr_block_slot(above->block, left + 1), above->block},
+                             .gone_count = 3};
+  struct kr_block *blocks[2], *shown = NULL;
+  size_t made = make_shared(blocks, &change, above, left);
+
+  if (made == 1 && above->block->count == 2 && lane + 2 == path->lanes) {
+    shown = blocks[0]; /* the new top, as lower_top would have it */
+  } else if (made > 0) {
+    shown = make_above(&change, above, left, blocks, made);
+  }
+  if (shown == NULL) {
     kr_change_abandon(&change);
     return false;
   }
-  kr_change_publish(&change, path, lane + 1, new_above);
+  kr_change_publish(&change, path, lane + 1, shown);
   return true;
 }
 
