@@ -6,7 +6,7 @@
 
 #include <stdatomic.h>
 
-/* A block: a stretch of one lane of a skip list, sorted. In lane 0 its slots are values, above they
+/* A block: a piece of one lane of a skip list, sorted. In lane 0 its slots are values, above they
  * are the blocks of the lane below. */
 struct kr_block {
   struct kr_rcu_link later; /* used once replaced */

@@ -38,9 +38,9 @@ struct keyroute_location *kr_table_candidate(const struct keyroute_table *table,
 /* Not inlined, as is the next: what is left of kr_table_find calls nothing, and so saves next to no
  * registers. */
 static __attribute__((noinline)) struct keyroute_location *find_from(
-    const struct keyroute_table *table, struct keyroute_bytes row, struct kr_floor_stop stop)
+    const struct keyroute_table *table, struct keyroute_bytes row, struct kr_descent at)
 {
-  return live(kr_skiplist_floor_from(table->regions, row, stop), row, KR_AT);
+  return live(kr_skiplist_floor_from(table->regions, row, at), row, KR_AT);
 }
 
 static __attribute__((noinline)) struct keyroute_location *find_before(
@@ -55,10 +55,10 @@ struct keyroute_location *kr_table_find(const struct keyroute_table *table,
   if (position != KR_AT) {
     return find_before(table, row);
   }
-  struct kr_floor_stop stop = kr_floor_begin(table->regions);
-  struct keyroute_location *location = kr_skiplist_floor_by_heads(&stop, row, kr_table_key_of);
+  struct kr_descent at = kr_descent_begin(table->regions);
+  struct keyroute_location *location = kr_skiplist_floor_by_heads(&at, row, kr_table_key_of);
 
-  return location != NULL ? live(location, row, KR_AT) : find_from(table, row, stop);
+  return location != NULL ? live(location, row, KR_AT) : find_from(table, row, at);
 }
 
 void kr_table_find_many(const struct keyroute_table *table, const struct keyroute_location **out,

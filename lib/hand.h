@@ -18,7 +18,7 @@ struct kr_hand {
 };
 
 /* The hands that go round one circle. All zero at first. */
-enum kr_hands_of { KR_HAND_SWEEP, KR_HAND_ROOM, KR_HANDS };
+enum { KR_HAND_SWEEP, KR_HAND_ROOM, KR_HANDS };
 struct kr_hands {
   struct kr_hand of[KR_HANDS];
 };

@@ -213,32 +213,32 @@ void *kr_skiplist_find(const struct kr_skiplist *list, struct keyroute_bytes key
 }
 
 void *kr_skiplist_floor_from(const struct kr_skiplist *list, struct keyroute_bytes key,
-                             struct kr_floor_stop stop)
+                             struct kr_descent at)
 {
   void *value = NULL;
 
-  while (value == NULL && stop.block != NULL) {
-    size_t gap = stop.tied > 0 ? kr_block_settle(stop.block, key, true, list->key_of, stop.tied)
-                               : kr_block_gap(stop.block, key, true, list->key_of);
+  while (value == NULL && at.block != NULL) {
+    size_t gap = at.tied > 0 ? kr_block_settle(at.block, key, true, list->key_of, at.tied)
+                             : kr_block_gap(at.block, key, true, list->key_of);
 
-    if (stop.block->lane == 0) {
-      value = value_before(stop.block, gap);
+    if (at.block->lane == 0) {
+      value = value_before(at.block, gap);
       return value != NULL ? value
                            : look_far(list, &(struct place){.key = key, .behind = true}, false);
     }
-    stop.block = kr_block_slot(stop.block, gap - 1);
-    kr_block_prefetch(stop.block);
-    value = kr_skiplist_floor_by_heads(&stop, key, list->key_of);
+    at.block = kr_block_slot(at.block, gap - 1);
+    kr_block_prefetch(at.block);
+    value = kr_skiplist_floor_by_heads(&at, key, list->key_of);
   }
   return value;
 }
 
 void *kr_skiplist_floor(const struct kr_skiplist *list, struct keyroute_bytes key)
 {
-  struct kr_floor_stop stop = kr_floor_begin(list);
-  void *value = kr_skiplist_floor_by_heads(&stop, key, list->key_of);
+  struct kr_descent at = kr_descent_begin(list);
+  void *value = kr_skiplist_floor_by_heads(&at, key, list->key_of);
 
-  return value != NULL ? value : kr_skiplist_floor_from(list, key, stop);
+  return value != NULL ? value : kr_skiplist_floor_from(list, key, at);
 }
 
 void *kr_skiplist_lower(const struct kr_skiplist *list, struct keyroute_bytes key)

@@ -6,25 +6,25 @@
 /*
  * kr_skiplist_floor without a call, for the one place where every hit comes along (cache_find.c).
  *
- * Down the lanes by the heads of the keys alone, which mostly tell; where they do not, the walk is
- * gone on with from the block that it had come to, in skiplist.c. So nothing here is called, and
- * whoever has this inlined saves no registers for it.
+ * Down the lanes by the heads of the keys alone, which mostly tell; where they do not, skiplist.c
+ * goes on from the block that was come to. So nothing here is called, and whoever has this inlined
+ * saves no registers for it.
  */
 
-/* Where a walk stands: at its begin, or where heads alone do not bring it further. */
-struct kr_floor_stop {
+/* How far down a search has come: at the top, or where heads alone do not bring it further. */
+struct kr_descent {
   const struct kr_block *block; /* NULL = the list is empty */
   size_t tied;                  /* see kr_block_gap_by_heads */
 };
 
-static inline struct kr_floor_stop kr_floor_begin(const struct kr_skiplist *list)
+static inline struct kr_descent kr_descent_begin(const struct kr_skiplist *list)
 {
-  return (struct kr_floor_stop){.block = kr_skiplist_top(list)};
+  return (struct kr_descent){.block = kr_skiplist_top(list)};
 }
 
 /* Floor, from where the heads did not tell. */
 void *kr_skiplist_floor_from(const struct kr_skiplist *list, struct keyroute_bytes key,
-                             struct kr_floor_stop stop);
+                             struct kr_descent at);
 
 /* Ask the machine for what a reader will want of a value (NULL is accepted): its lines come side by
  * side, not one when the one before has told where it is. */
@@ -35,12 +35,13 @@ KR_ALWAYS_INLINE void kr_skiplist_prefetch(const void *value)
   }
 }
 
-/* Go on from *stop; NULL = it stops again. key_of is the list's: where heads are equal in lane 0,
- * the last such value is mostly the one, and whoever knows whose keys they are need not call. */
-KR_ALWAYS_INLINE void *kr_skiplist_floor_by_heads(struct kr_floor_stop *stop,
-                                                  struct keyroute_bytes key, kr_key_of *key_of)
+/* Go on from *at; NULL = it does not tell, and *at is how far down that was. key_of is the list's:
+ * where heads are equal in lane 0, the last such value is mostly the one, and whoever knows whose
+ * keys they are need not call. */
+KR_ALWAYS_INLINE void *kr_skiplist_floor_by_heads(struct kr_descent *at, struct keyroute_bytes key,
+                                                  kr_key_of *key_of)
 {
-  const struct kr_block *block = stop->block;
+  const struct kr_block *block = at->block;
   size_t gap = 0, tied = 0;
   void *value = NULL;
 
@@ -52,7 +53,7 @@ KR_ALWAYS_INLINE void *kr_skiplist_floor_by_heads(struct kr_floor_stop *stop,
     block = kr_block_slot(block, gap - 1);
     kr_block_prefetch(block);
   }
-  *stop = (struct kr_floor_stop){block, tied};
+  *at = (struct kr_descent){block, tied};
   if (gap > 0) {
     value = kr_block_slot(block, gap - 1);
     kr_skiplist_prefetch(value);
