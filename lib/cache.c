@@ -12,13 +12,10 @@
  *     drop tables, or count them.
  *  5. A table object outlives its last region while somebody counts it: a handle stays valid while
  *     the table is dropped and made again.
- *  6. Two hands go round all regions (hand.c): the sweeper's, and one that goes on when room is
- *     short. What was hit since the last look is spared once by it, a new region too, and the
- *     catalog's own as long as there are others. No visit, and no store, looks at all of them.
- *  7. What was cleared is found no more, but may still be here (cleared.c). It makes room first.
  *
- * Tables are in cache_table.c; regions are found in cache_find.c, come in by cache_store.c, leave
- * by cache_evict.c, and are retired by cache_retire.c.
+ * Its parts have files of their own: cache_table.c (tables), cache_find.c (a hit), cache_store.c
+ * (how regions come in), cache_retire.c (how no hit gives them out any more) and cache_evict.c (how
+ * they leave). Here it is made, and freed.
  */
 #include "lib/cache.h"
 

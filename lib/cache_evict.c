@@ -2,8 +2,9 @@
  * How regions leave the cache: because room is short, because their time is over or somebody has
  * retired them, or because their table was cleared.
  *
- *  1. Whoever makes room goes on with a hand (hand.c), and spares what was hit since it came by
- *     last, a new region too, and the catalog's own as long as there are others.
+ *  1. Two hands go round all regions (hand.c): the sweeper's, and one that goes on when room is
+ *     short. The latter spares what was hit since it came by last, a new region too, and the
+ *     catalog's own as long as there are others.
  *  2. What was cleared is found no more, but may still be here (cleared.c). It makes room first.
  *  3. No visit, and no store, looks at all regions.
  *
@@ -83,7 +84,7 @@ static struct keyroute_table *table_at(const struct kr_hand *hand)
   return (struct keyroute_table *)(void *)(member - offsetof(struct keyroute_table, stop));
 }
 
-/* A search for who has to go for want of room (invariant 6). */
+/* A search for who has to go for want of room (invariant 1). */
 struct search {
   const struct keyroute_location *keep;
   size_t others; /* regions that are neither kept nor pinned: where there are some, these are out */

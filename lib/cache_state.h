@@ -17,8 +17,8 @@
 /* How many regions are asked for at once by who wants all of them. */
 enum { KR_CACHE_SOME = 32 };
 
-/* What hits read stands so far before what is written while they do that, as memory is aligned to
- * 16 bytes, it never shares a line of the machine's caches with it. */
+/* What hits read comes first, and so far before what is written meanwhile that the two never share
+ * a line of the machine's caches, wherever memory that is aligned to 16 bytes begins. */
 struct keyroute_table {
   struct kr_cache *cache;
   struct kr_skiplist *regions;
@@ -35,7 +35,7 @@ struct keyroute_table {
 
 _Static_assert(offsetof(struct keyroute_table, regions) + 56 <=
                    offsetof(struct keyroute_table, stop),
-               "a table's stop is not on the line of its regions");
+               "what is written is not on the line of what hits read");
 
 struct kr_cache {
   struct kr_mem *mem;
