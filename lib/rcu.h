@@ -3,15 +3,6 @@
 
 #include <stdbool.h>
 
-/* Built with the thread sanitizer, which has to be told what a read section is (rcu.c). */
-#if defined(__SANITIZE_THREAD__)
-#define KR_RCU_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define KR_RCU_TSAN 1
-#endif
-#endif
-
 /* Read-copy-update: readers hold nothing up; what the writer takes away is freed once every reader
  * of that moment has gone. liburcu's flavour bp, which registers threads by itself. */
 void kr_rcu_read_begin(void);

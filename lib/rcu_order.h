@@ -1,11 +1,11 @@
 #ifndef KR_RCU_ORDER_H
 #define KR_RCU_ORDER_H
 
-#include "lib/rcu.h"
+#include "lib/tsan.h"
 
 /* What rcu.c, and nobody else, tells the thread sanitizer, which does not know what a grace period
  * is. Nothing in other builds. */
-#ifdef KR_RCU_TSAN
+#ifdef KR_TSAN
 #include <sanitizer/tsan_interface.h>
 
 /* In the sanitizer's library, though not in its header: what this thread does between the two is

@@ -2,6 +2,7 @@
 #define KR_RCU_READ_H
 
 #include "lib/rcu.h"
+#include "lib/tsan.h"
 
 #include <stddef.h>
 
@@ -19,7 +20,7 @@
  * a call each time; here it is asked for once. Entry and phase are part of the ABI that the soname
  * stands for, since programs have them inlined.
  */
-#ifdef KR_RCU_TSAN
+#ifdef KR_TSAN /* which has to be told of sections: rcu.c */
 static inline void kr_rcu_enter(void)
 {
   kr_rcu_read_begin();
