@@ -84,6 +84,22 @@ static void must_be_empty(const struct kr_skiplist *list)
   ck_assert_uint_eq(kr_skiplist_size(list), kr_skiplist_empty_size());
 }
 
+/* Nothing of a list is left behind. */
+static void free_list(struct kr_skiplist *list, struct kr_mem *mem)
+{
+  kr_skiplist_free(list);
+  kr_rcu_barrier();
+  failing_mem_done(mem);
+}
+
+/* Nor of one that had all keys, and from which all are taken. */
+static void free_emptied(struct kr_skiplist *list, struct kr_mem *mem)
+{
+  take_each(list, 0, KEYS, 1);
+  must_be_empty(list);
+  free_list(list, mem);
+}
+
 static void must_hold(const struct kr_skiplist *list, int from, int to)
 {
   for (int number = from; number < to; number++) {
@@ -223,11 +239,7 @@ static void leave_and_come_back(const struct stretch *stretch, size_t block_max)
   must_lack(list, stretch->from, stretch->to);
   put_each(list, stretch->from, stretch->to, 1);
   must_hold(list, 0, KEYS);
-  take_each(list, 0, KEYS, 1);
-  must_be_empty(list);
-  kr_skiplist_free(list);
-  kr_rcu_barrier();
-  failing_mem_done(mem);
+  free_emptied(list, mem);
 }
 
 START_TEST(test_skiplist_bulk__what_is_between_two_keys_leaves_in_order)
@@ -285,9 +297,7 @@ START_TEST(test_skiplist_bulk__what_is_left_of_a_stretch_is_small)
   take_stretch(list, 15, KEYS - 5);
 
   ck_assert_uint_le(kr_skiplist_size(list), small + small / 2);
-  kr_skiplist_free(list);
-  kr_rcu_barrier();
-  failing_mem_done(mem);
+  free_list(list, mem);
 }
 END_TEST
 
@@ -305,9 +315,7 @@ START_TEST(test_skiplist_bulk__nothing_is_between_keys_in_the_wrong_order)
 
   must_hold(list, 0, 30);
   ck_assert_int_eq(told.count, 0);
-  kr_skiplist_free(list);
-  kr_rcu_barrier();
-  failing_mem_done(mem);
+  free_list(list, mem);
 }
 END_TEST
 
@@ -334,11 +342,7 @@ static void fall_into_gap(const struct stretch *stretch, size_t block_max)
   ck_assert_int_eq(put_stretch(list, stretch->from, stretch->to), 0);
 
   must_lack(list, 0, 0);
-  take_each(list, 0, KEYS, 1);
-  must_be_empty(list);
-  kr_skiplist_free(list);
-  kr_rcu_barrier();
-  failing_mem_done(mem);
+  free_emptied(list, mem);
 }
 
 START_TEST(test_skiplist_bulk__what_falls_into_one_gap_is_put_at_once)
@@ -362,11 +366,7 @@ static void come_back_between_empty_slots(const struct stretch *stretch, size_t 
   ck_assert_int_eq(put_stretch(list, stretch->from, stretch->to), 0);
 
   must_lack(list, 0, 0);
-  take_each(list, 0, KEYS, 1);
-  must_be_empty(list);
-  kr_skiplist_free(list);
-  kr_rcu_barrier();
-  failing_mem_done(mem);
+  free_emptied(list, mem);
 }
 
 START_TEST(test_skiplist_bulk__a_stretch_comes_back_between_empty_slots)
@@ -398,9 +398,7 @@ static void put_at_each_failure(const struct stretch *stretch, size_t block_max)
 
   must_lack(list, 0, 0);
   ck_assert_int_ge(failures, stretch->to > stretch->from ? 2 : 0);
-  kr_skiplist_free(list);
-  kr_rcu_barrier();
-  failing_mem_done(mem);
+  free_list(list, mem);
 }
 
 START_TEST(test_skiplist_bulk__all_of_a_stretch_is_put_or_nothing)
@@ -422,9 +420,7 @@ START_TEST(test_skiplist_bulk__pages_put_in_order_leave_full_blocks)
 
   must_hold(list, 0, KEYS);
   ck_assert_uint_le(kr_skiplist_size(list) - kr_skiplist_empty_size(), 16 * KEYS);
-  kr_skiplist_free(list);
-  kr_rcu_barrier();
-  failing_mem_done(mem);
+  free_list(list, mem);
 }
 END_TEST
 

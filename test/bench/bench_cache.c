@@ -31,6 +31,16 @@ static void require(bool good, const char *what)
   }
 }
 
+struct keyroute_bytes bench_start_key(char out[BENCH_KEY_LEN + 1], size_t region, size_t count)
+{
+  if (region == 0 || region == count) {
+    return kr_bytes("", 0);
+  }
+  snprintf(out, BENCH_KEY_LEN + 1, "%016llx",
+           (unsigned long long)(UINT64_MAX / count * (uint64_t)region));
+  return kr_bytes(out, BENCH_KEY_LEN);
+}
+
 static void make_servers(struct kr_mem *mem)
 {
   interned = kr_servers_new(mem);

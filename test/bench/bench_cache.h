@@ -9,6 +9,11 @@
 /* A region of that seqnum is on the server seqnum % BENCH_SERVERS. */
 #define BENCH_SERVERS 100
 
+/* The key at which one of `count` regions starts, which have about as many keys of sixteen
+ * hexadecimal digits each. Empty for the first, and behind the last, which ends nowhere. */
+enum { BENCH_KEY_LEN = 16 };
+struct keyroute_bytes bench_start_key(char out[BENCH_KEY_LEN + 1], size_t region, size_t count);
+
 /* Nothing bounds its cache but, if it is not 0, a time to live. Until it is swept the loop has
  * nothing to do, and a lock takes its place as the only one that changes things: what follows may
  * be called on any thread. */

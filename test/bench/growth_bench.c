@@ -26,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { KEY_LEN = 16, NAME_SIZE = 32, LOOKUPS = 1 << 18, SWEEP = 1000 };
+enum { NAME_SIZE = 32, LOOKUPS = 1 << 18, SWEEP = 1000 };
 
 struct place {
   uint32_t table, region;
@@ -68,15 +68,9 @@ static void *allocate(size_t count, size_t size)
   return new;
 }
 
-/* The key at which a region starts; 0 is the first, and the last one ends nowhere. */
-static struct keyroute_bytes start_of(char out[KEY_LEN + 1], size_t region)
+static struct keyroute_bytes start_of(char out[BENCH_KEY_LEN + 1], size_t region)
 {
-  if (region == 0 || region == region_count) {
-    return kr_bytes("", 0);
-  }
-  snprintf(out, KEY_LEN + 1, "%016llx",
-           (unsigned long long)(UINT64_MAX / region_count * (uint64_t)region));
-  return kr_bytes(out, KEY_LEN);
+  return bench_start_key(out, region, region_count);
 }
 
 static struct place *shuffle(size_t count)
@@ -94,7 +88,7 @@ static struct place *shuffle(size_t count)
 
 static double fill(const struct place *places, size_t count)
 {
-  char start[KEY_LEN + 1], end[KEY_LEN + 1];
+  char start[BENCH_KEY_LEN + 1], end[BENCH_KEY_LEN + 1];
   double began = now_ns();
 
   for (size_t i = 0; i < count; i++) {
@@ -131,7 +125,7 @@ static struct memory memory_now(void)
 /* A row to look up, at the start of the region that holds it. */
 struct question {
   struct place place;
-  char row[KEY_LEN + 1];
+  char row[BENCH_KEY_LEN + 1];
 };
 
 /* Drawn, lest the order be that in which the regions came into memory. */
@@ -144,7 +138,7 @@ static void draw_questions(struct question *questions)
     question->place.region = (uint32_t)draw(region_count);
     struct keyroute_bytes start = start_of(question->row, question->place.region);
 
-    memset(question->row + start.len, '0', KEY_LEN - start.len);
+    memset(question->row + start.len, '0', BENCH_KEY_LEN - start.len);
   }
 }
 
@@ -158,7 +152,8 @@ static void check(const struct keyroute_location *location, const struct questio
 static void peek(const struct question *question)
 {
   keyroute_peek_begin();
-  check(keyroute_peek(tables[question->place.table], kr_bytes(question->row, KEY_LEN)), question);
+  check(keyroute_peek(tables[question->place.table], kr_bytes(question->row, BENCH_KEY_LEN)),
+        question);
   keyroute_peek_end();
 }
 
@@ -166,8 +161,8 @@ static void locate(const struct question *question)
 {
   struct keyroute_location *location = NULL;
 
-  keyroute_locate(&location, conn, names[question->place.table], kr_bytes(question->row, KEY_LEN),
-                  NULL, NULL);
+  keyroute_locate(&location, conn, names[question->place.table],
+                  kr_bytes(question->row, BENCH_KEY_LEN), NULL, NULL);
   check(location, question);
   keyroute_location_release(location);
 }

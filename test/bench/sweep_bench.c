@@ -30,7 +30,6 @@
 #include <time.h>
 
 enum {
-  KEY_LEN = 16,
   KEPT = 16, /* one of so many is not on the server that is dropped */
   SLICE_MS = 10,
   SLICES_MAX = 2000,
@@ -84,15 +83,9 @@ static uint64_t draw(uint64_t *seed, uint64_t below)
 
 /* ---- Regions ---- */
 
-/* The key at which a region starts; 0 is the first, and the last one ends nowhere. */
-static struct keyroute_bytes start_of(char out[KEY_LEN + 1], size_t region)
+static struct keyroute_bytes start_of(char out[BENCH_KEY_LEN + 1], size_t region)
 {
-  if (region == 0 || region == region_count) {
-    return kr_bytes("", 0);
-  }
-  snprintf(out, KEY_LEN + 1, "%016llx",
-           (unsigned long long)(UINT64_MAX / region_count * (uint64_t)region));
-  return kr_bytes(out, KEY_LEN);
+  return bench_start_key(out, region, region_count);
 }
 
 /* Its last two digits say on which server. */
@@ -107,7 +100,7 @@ static int64_t seqnum_of(size_t region)
 static void fill(void)
 {
   uint32_t *order = malloc(region_count * sizeof(*order));
-  char start[KEY_LEN + 1], end[KEY_LEN + 1];
+  char start[BENCH_KEY_LEN + 1], end[BENCH_KEY_LEN + 1];
   uint64_t seed = 1;
 
   require(order != NULL, "out of memory");
@@ -129,7 +122,7 @@ static void fill(void)
 /* A hit's time, or 0 if the region is gone. */
 static int64_t time_hit(size_t region)
 {
-  char row[KEY_LEN + 1] = "0";
+  char row[BENCH_KEY_LEN + 1] = "0";
   struct keyroute_bytes start = start_of(row, region);
   struct keyroute_bytes key = start.len > 0 ? start : kr_bytes(row, 1);
   int64_t began = now_ns();
