@@ -404,7 +404,9 @@ static const struct kr_property properties[KR_PROPERTY_COUNT] = {
          .min = 1,
          .max = 1000,
          .fallback = "10",
-         .reason = "Rows of one catalog scan when misses come close together; HBase's default."},
+         .reason =
+             "Rows of one catalog scan when misses come close together, unless the regions below"
+             " are known anyway; HBase's default."},
     [KR_PROPERTY_SCANS_PER_TABLE] =
         {.name = "hbase.client.meta.max.concurrent.locate.per.table",
          .unit = "scans",
