@@ -6,7 +6,7 @@
  *     open. That a semaphore allows: who posts touches nothing of it afterwards.
  *
  * A mutex and a condition do the same, but wake the waiter while the mutex is held: it goes to
- * sleep again, on the mutex, and a lookup that misses takes two switches of threads more.
+ * sleep again, on the mutex, and a lookup that misses takes a switch of threads more.
  */
 #include "lib/latch.h"
 
