@@ -298,12 +298,12 @@ KR_ALWAYS_INLINE size_t gap_in_many(const struct kr_skiplist *list, const struct
 }
 
 /* All go down a lane before any goes down the next: what one waits for comes while the others look
- * for their ways. */
-static void floor_group(const struct kr_skiplist *list, void **values,
+ * for their ways. From a top that the caller has read, and found to be there: the list may be empty
+ * by now. */
+static void floor_group(const struct kr_skiplist *list, const struct kr_block *top, void **values,
                         const struct keyroute_bytes *keys, size_t count)
 {
   const struct kr_block *blocks[GROUP];
-  const struct kr_block *top = kr_skiplist_top(list);
 
   for (size_t i = 0; i < count; i++) {
     blocks[i] = top;
@@ -325,12 +325,13 @@ void kr_skiplist_floor_many(const struct kr_skiplist *list, void **values,
 {
   for (size_t done = 0; done < count; done += GROUP) {
     size_t now = count - done < GROUP ? count - done : GROUP;
+    const struct kr_block *top = kr_skiplist_top(list);
 
-    if (kr_skiplist_top(list) == NULL) {
+    if (top == NULL) {
       memset(values + done, 0, now * sizeof(*values));
       continue;
     }
-    floor_group(list, values + done, keys + done, now);
+    floor_group(list, top, values + done, keys + done, now);
     for (size_t i = done; i < done + now; i++) {
       if (values[i] == NULL) {
         values[i] = look_far(list, &(struct place){.key = keys[i], .behind = true}, false);

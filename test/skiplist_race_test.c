@@ -447,6 +447,61 @@ START_TEST(test_skiplist_race__a_stretch_leaves_from_its_lowest_key_up)
 }
 END_TEST
 
+/* ---- A list that is emptied ---- */
+
+/* One key comes and goes, so that the list is empty every other moment. */
+static void *read_one(void *arg)
+{
+  struct scene *scene = arg;
+  char room[KEY_MAX];
+  struct keyroute_bytes key = kr_bytes(room, write_key(room, 0));
+  struct keyroute_bytes keys[2] = {key, key};
+
+  atomic_fetch_add(&scene->started, 1);
+  while (!atomic_load(&scene->done)) {
+    kr_rcu_read_begin();
+    for (int i = 0; i < 100; i++) {
+      void *values[2];
+
+      kr_skiplist_floor_many(scene->list, values, keys, 2);
+      for (int at = 0; at < 2; at++) {
+        atomic_fetch_add(&scene->faults, values[at] != NULL && fault_in(values[at], 0, 0));
+      }
+    }
+    kr_rcu_read_end();
+    atomic_fetch_add(&scene->looks, 1);
+  }
+  return NULL;
+}
+
+START_TEST(test_skiplist_race__a_list_may_be_emptied_under_who_looks_for_many)
+{
+  struct kr_mem *mem = failing_mem_new();
+  static struct scene scene;
+  pthread_t reader;
+  scene.list = kr_skiplist_new(mem, key_in);
+
+  ck_assert_int_eq(pthread_create(&reader, NULL, read_one, &scene), 0);
+  while (atomic_load(&scene.started) < 1) {
+  }
+  for (int round = 0; round < 10 * ROUNDS; round++) {
+    put(&scene, 0);
+    evict(&scene, 0);
+    if (round % 1000 == 999) {
+      kr_rcu_barrier();
+    }
+  }
+  atomic_store(&scene.done, true);
+  pthread_join(reader, NULL);
+
+  ck_assert_int_eq(atomic_load(&scene.faults), 0);
+  ck_assert_int_gt(atomic_load(&scene.looks), 0);
+  kr_skiplist_free(scene.list);
+  kr_rcu_barrier();
+  failing_mem_done(mem);
+}
+END_TEST
+
 static Suite *suite(void)
 {
   Suite *made = suite_create("skiplist_race");
@@ -457,6 +512,7 @@ static Suite *suite(void)
                       0, 3);
   tcase_add_test(tests, test_skiplist_race__what_is_in_either_of_two_blocks_is_found);
   tcase_add_loop_test(tests, test_skiplist_race__a_stretch_leaves_from_its_lowest_key_up, 0, 3);
+  tcase_add_test(tests, test_skiplist_race__a_list_may_be_emptied_under_who_looks_for_many);
   suite_add_tcase(made, tests);
   return made;
 }
