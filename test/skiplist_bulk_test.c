@@ -32,7 +32,7 @@ static void make_values(void)
 {
   for (int i = 0; i < KEYS; i++) {
     values[i].number = i;
-    snprintf(values[i].key, sizeof(values[i].key), "%04d", i);
+    snprintf(values[i].key, sizeof(values[i].key), "%04u", (unsigned)i % 10000);
   }
 }
 
