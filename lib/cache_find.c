@@ -12,7 +12,7 @@
 #include "lib/cache_state.h"
 #include "lib/skiplist_floor.h"
 
-/* What a hit may give out of what kr_table_candidate() gave, or NULL. */
+/* The only region that can cover the row (NULL is accepted), if a hit may give it out, or NULL. */
 KR_ALWAYS_INLINE struct keyroute_location *live(struct keyroute_location *location,
                                                 struct keyroute_bytes row,
                                                 enum kr_position position)
