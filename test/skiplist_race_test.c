@@ -488,17 +488,21 @@ START_TEST(test_skiplist_race__a_list_may_be_emptied_under_who_looks_for_many)
 {
   struct kr_mem *mem = failing_mem_new();
   static struct scene scene;
-  pthread_t reader;
+  pthread_t readers[READERS];
   scene.list = kr_skiplist_new(mem, key_in);
 
-  ck_assert_int_eq(pthread_create(&reader, NULL, read_lone, &scene), 0);
-  while (atomic_load(&scene.started) < 1) {
+  for (int i = 0; i < READERS; i++) {
+    ck_assert_int_eq(pthread_create(&readers[i], NULL, read_lone, &scene), 0);
   }
-  for (int round = 0; round < 20 * ROUNDS; round++) {
+  while (atomic_load(&scene.started) < READERS) {
+  }
+  for (int round = 0; round < 60 * ROUNDS; round++) {
     come_and_go(scene.list);
   }
   atomic_store(&scene.done, true);
-  pthread_join(reader, NULL);
+  for (int i = 0; i < READERS; i++) {
+    pthread_join(readers[i], NULL);
+  }
 
   ck_assert_int_eq(atomic_load(&scene.faults), 0);
   ck_assert_int_gt(atomic_load(&scene.looks), 0);
