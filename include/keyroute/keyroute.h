@@ -339,7 +339,8 @@ KEYROUTE_EXTERN struct keyroute_bytes keyroute_location_end_key(
 KEYROUTE_EXTERN int64_t keyroute_location_region_id(const struct keyroute_location *location);
 
 /** Write a replica's region name as HBase spells it: "t,start,id.encoded.". Bytes, not text. That
- *  of a range is "map,start,GENERATION.rID." for all of its replicas.
+ *  of a range is "map,start,GENERATION.rID." for all of its replicas. It is made anew by each call,
+ *  mostly with an MD5: keep it where it is wanted often.
  *  out   receives at most size bytes; no NUL is added
  *  Returns the length of the whole name, also when it did not fit. */
 KEYROUTE_EXTERN size_t keyroute_location_region_name(const struct keyroute_location *location,
