@@ -98,8 +98,7 @@ def _run(command, env=None):
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode != 0:
         raise RuntimeError(f'{command[0]} failed')
-    return {'ms': took * 1e3, 'cpu_ms': (used.ru_utime + used.ru_stime) * 1e3,
-            'mib': used.ru_maxrss / 1024}
+    return {'ms': took * 1e3, 'cpu_ms': (used.ru_utime + used.ru_stime) * 1e3}
 
 
 def _processes(place, cluster, options):

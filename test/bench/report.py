@@ -12,7 +12,7 @@ PATHS = {'miss': 'a miss over a warm connection',
 SIDES = {'ours': 'keyroute', 'java': "HBase's Java client", 'floor': 'a bare socket, same request'}
 # Figures of a path: name in the results, how it is written.
 FIGURES = [('p50_us', 'p50 {:.0f} us'), ('p99_us', 'p99 {:.0f} us'), ('cpu_us', 'CPU {:.1f} us'),
-           ('ms', '{:.1f} ms'), ('cpu_ms', 'CPU {:.1f} ms'), ('mib', '{:.0f} MiB'),
+           ('ms', '{:.1f} ms'), ('cpu_ms', 'CPU {:.1f} ms'),
            ('scans', '{:.0f} scans')]
 GROWTH = {'insert': 'put in', 'bytes': 'bytes it says', 'allocated': 'allocated',
           'resident': 'resident', 'peek': 'peek', 'locate': 'locate by name', 'visit': 'look through',

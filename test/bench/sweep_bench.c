@@ -17,6 +17,9 @@
  *     sweep, or of neither, in which the sweep began.
  *  2. Both sides have the same number of slices, the first ones: the longer one looks, the slower
  *     is the slowest.
+ *  3. The reader has a processor to itself, where there are two; the loop shares the others with
+ *     liburcu's thread, which frees what leaves. Three busy threads on two processors would show
+ *     how long the kernel has one of them wait.
  */
 #include "test/bench/bench_cache.h"
 #include "test/bench/turns.h"
@@ -24,6 +27,7 @@
 #include "lib/bytes.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +83,32 @@ static uint64_t draw(uint64_t *seed, uint64_t below)
 {
   *seed = *seed * 6364136223846793005u + 1442695040888963407u;
   return (*seed >> 33) % below;
+}
+
+/* ---- Processors ---- */
+
+static cpu_set_t processors; /* that the process may use */
+
+/* Tie this thread, and those that it starts, to the first processor or to all others. Nothing if
+ * there is but one. */
+static void tie(bool to_first)
+{
+  cpu_set_t set = processors;
+  size_t first = 0;
+
+  if (CPU_COUNT(&set) < 2) {
+    return;
+  }
+  while (!CPU_ISSET(first, &set)) {
+    first++;
+  }
+  if (to_first) {
+    CPU_ZERO(&set);
+    CPU_SET(first, &set);
+  } else {
+    CPU_CLR(first, &set);
+  }
+  require(sched_setaffinity(0, sizeof(set), &set) == 0, "cannot be tied to a processor");
 }
 
 /* ---- Regions ---- */
@@ -161,6 +191,7 @@ static void *read_on(void *arg)
   uint64_t seed = 2;
   enum phase before;
 
+  tie(true);
   while ((before = __atomic_load_n(&phase, __ATOMIC_ACQUIRE)) != OVER) {
     int64_t slowest = read_slice(&seed);
     struct slices *to = &slices[before];
@@ -272,6 +303,8 @@ int main(int argc, char **argv)
     fprintf(stderr, "usage: sweep_bench server|ttl REGIONS\n");
     return 2;
   }
+  require(sched_getaffinity(0, sizeof(processors), &processors) == 0, "no processors");
+  tie(false);
   conn = bench_open(by_server ? 0 : TTL_MS);
   table = bench_table(conn, "bench");
   measure();
