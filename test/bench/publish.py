@@ -45,7 +45,8 @@ def readme_section(results):
     yield '![ns a lookup over the number of regions](doc/benchmark/hits.svg)'
     yield ''
     yield 'What was to be reached, and what was: ratios are medians of the rounds, with the least and'
-    yield 'the most of them, of the race where it is worst. doc/benchmark/floors.md has all.'
+    yield 'the most of them, of the race where it is worst. doc/benchmark/floors.md has all, and why.md'
+    yield 'beside it says why where a floor is not met.'
     yield ''
     yield from report.markdown_floors(results['floors'])
     yield ''
