@@ -80,8 +80,13 @@ struct kr_cache_size kr_cache_size(const struct kr_cache *cache)
 
 static void free_table(void *value, void *arg)
 {
-  kr_cache_empty_table(arg, value);
-  kr_table_free(value);
+  struct kr_cache *cache = arg;
+  struct keyroute_table *table = value;
+
+  if (table->stop.next != NULL) {
+    kr_hands_remove(&cache->hands, &table->stop);
+  }
+  kr_table_free(table);
 }
 
 void kr_cache_free(struct kr_cache *cache)
@@ -97,36 +102,10 @@ void kr_cache_free(struct kr_cache *cache)
   kr_free(mem, cache);
 }
 
-/* The regions of a table as a reader finds them, in memory of their own; NULL if there is none. */
-static struct keyroute_location **list_regions(const struct keyroute_table *table, size_t *count)
-{
-  /* One more than are counted: one may have been put in but not counted yet. */
-  size_t room = kr_skiplist_count(table->regions) + 1;
-  struct keyroute_location **list = kr_alloc(table->cache->mem, room * sizeof(*list));
-  struct keyroute_location *location = kr_skiplist_first(table->regions);
-
-  *count = 0;
-  while (list != NULL && location != NULL && *count < room) {
-    list[(*count)++] = location;
-    location = kr_skiplist_higher(table->regions, keyroute_location_start_key(location));
-  }
-  return list;
-}
-
 static void abandon_table(void *value, void *arg)
 {
-  struct keyroute_table *table = value;
-  struct kr_mem *mem = table->cache->mem;
-  size_t count;
-
   (void)arg;
-  struct keyroute_location **list = list_regions(table, &count);
-
-  for (size_t i = 0; i < count; i++) {
-    keyroute_location_release(list[i]);
-  }
-  kr_free(mem, list);
-  kr_table_free(table);
+  kr_table_free(value);
 }
 
 void kr_cache_abandon(struct kr_cache *cache)

@@ -192,7 +192,7 @@ static bool clear_later(struct kr_cache *cache, struct keyroute_table *table)
   return true;
 }
 
-void kr_cache_empty_table(struct kr_cache *cache, struct keyroute_table *table)
+static void clear_now(struct kr_cache *cache, struct keyroute_table *table)
 {
   struct keyroute_location *location;
 
@@ -204,7 +204,7 @@ void kr_cache_empty_table(struct kr_cache *cache, struct keyroute_table *table)
 void kr_cache_clear_table(struct kr_cache *cache, struct keyroute_table *table)
 {
   if (kr_skiplist_count(table->regions) <= KR_CACHE_SOME || !clear_later(cache, table)) {
-    kr_cache_empty_table(cache, table);
+    clear_now(cache, table);
   }
 }
 

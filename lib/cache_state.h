@@ -75,7 +75,7 @@ static inline struct keyroute_bytes kr_table_key_of(const void *location)
 struct keyroute_location *kr_table_candidate(const struct keyroute_table *table,
                                              struct keyroute_bytes row, enum kr_position position);
 
-/* Free a table, its regions not with it. No readers any more. */
+/* Free a table, and give the counts on its regions back. No readers any more. */
 void kr_table_free(struct keyroute_table *table);
 
 /* Drop a table if it is unused. It may have been dropped, and so be no more than readable, before
@@ -103,8 +103,5 @@ void kr_cache_evict(struct kr_cache *cache, struct keyroute_table *table,
  * limits. */
 void kr_cache_make_room(struct kr_cache *cache, const struct keyroute_table *table,
                         const struct keyroute_location *keep);
-
-/* Take all regions of a table out at once. */
-void kr_cache_empty_table(struct kr_cache *cache, struct keyroute_table *table);
 
 #endif

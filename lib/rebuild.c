@@ -198,10 +198,16 @@ void kr_rebuild_shrink(struct kr_skiplist *list, struct keyroute_bytes key)
 
 /* ---- Freeing ---- */
 
-void kr_rebuild_free(struct kr_mem *mem, struct kr_block *top)
+void kr_rebuild_free(struct kr_mem *mem, struct kr_block *top, void (*free_value)(void *value))
 {
-  for (size_t i = 0; top != NULL && top->lane > 0 && i < top->count; i++) {
-    kr_rebuild_free(mem, kr_block_slot(top, i));
+  for (size_t i = 0; top != NULL && i < top->count; i++) {
+    void *slot = kr_block_slot(top, i);
+
+    if (top->lane > 0) {
+      kr_rebuild_free(mem, slot, free_value);
+    } else if (slot != NULL && free_value != NULL) {
+      free_value(slot);
+    }
   }
   kr_free(mem, top);
 }

@@ -12,8 +12,11 @@ int kr_rebuild_put(struct kr_skiplist *list, struct kr_path *path, void *value);
  * stays as it is. */
 void kr_rebuild_shrink(struct kr_skiplist *list, struct keyroute_bytes key);
 
-/* Free all blocks at once: no readers any more; or later: the list has just been emptied. */
-void kr_rebuild_free(struct kr_mem *mem, struct kr_block *top);
+/* Free all blocks at once, and have free_value (NULL = nobody) take each value: no readers any
+ * more. */
+void kr_rebuild_free(struct kr_mem *mem, struct kr_block *top, void (*free_value)(void *value));
+
+/* Free all blocks later: the list has just been emptied. */
 void kr_rebuild_clear(struct kr_skiplist *list);
 
 #endif

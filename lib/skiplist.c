@@ -372,10 +372,15 @@ struct kr_skiplist *kr_skiplist_new(struct kr_mem *mem, kr_key_of *key_of)
 
 void kr_skiplist_free(struct kr_skiplist *list)
 {
+  kr_skiplist_free_with(list, NULL);
+}
+
+void kr_skiplist_free_with(struct kr_skiplist *list, void (*free_value)(void *value))
+{
   if (list != NULL) {
     struct kr_mem *mem = list->mem;
 
-    kr_rebuild_free(mem, kr_skiplist_top(list));
+    kr_rebuild_free(mem, kr_skiplist_top(list), free_value);
     kr_free(mem, list);
     kr_mem_release(mem);
   }

@@ -17,6 +17,8 @@ struct kr_skiplist *kr_skiplist_new_of(struct kr_mem *mem,
                                        size_t block_max);
 /* No readers any more. Values are not freed. NULL is accepted. */
 void kr_skiplist_free(struct kr_skiplist *list);
+/* The same, and free_value takes each value. */
+void kr_skiplist_free_with(struct kr_skiplist *list, void (*free_value)(void *value));
 
 /* Writer. Put a value in; *replaced gets the value of the same key that stood there, or NULL.
  * Errors: NO_MEMORY, nothing has changed then; not if one is replaced. */
