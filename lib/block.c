@@ -47,8 +47,7 @@ static bool is_above(const struct kr_block *block, struct keyroute_bytes key)
 {
   struct keyroute_bytes cut = kr_bytes(kr_block_bytes(block), block->cut_len - block->skip_len);
 
-  return kr_bytes_below(
-      kr_bytes((const uint8_t *)key.data + block->skip_len, key.len - block->skip_len), cut);
+  return kr_bytes_below(kr_bytes_from(key, block->skip_len), cut);
 }
 
 /* Is `of_slot` above the key, or with inclusive false at it? */
@@ -62,8 +61,7 @@ static bool is_behind(struct keyroute_bytes of_slot, struct keyroute_bytes key, 
 static size_t settle_tails(const struct kr_block *block, struct keyroute_bytes key, bool inclusive,
                            size_t low, size_t high)
 {
-  struct keyroute_bytes tail =
-      kr_bytes((const uint8_t *)key.data + block->cut_len, key.len - block->cut_len);
+  struct keyroute_bytes tail = kr_bytes_from(key, block->cut_len);
 
   while (low < high) {
     size_t middle = low + (high - low) / 2;

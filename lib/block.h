@@ -82,7 +82,7 @@ size_t kr_block_gap(const struct kr_block *block, struct keyroute_bytes key, boo
 KR_ALWAYS_INLINE bool kr_block_begins(const struct kr_block *block, struct keyroute_bytes key)
 {
   return key.len >= block->cut_len &&
-         kr_bytes_same((const uint8_t *)key.data + block->skip_len, kr_block_bytes(block),
+         kr_bytes_same(kr_bytes_from(key, block->skip_len).data, kr_block_bytes(block),
                        block->cut_len - block->skip_len);
 }
 

@@ -15,6 +15,13 @@ static inline struct keyroute_bytes kr_bytes(const void *data, size_t len)
   return (struct keyroute_bytes){data, len};
 }
 
+/* The bytes from there on, of which there are as many at least. By the address: those of an empty
+ * key may be nowhere, and C has no NULL + 0. */
+static inline struct keyroute_bytes kr_bytes_from(struct keyroute_bytes bytes, size_t at)
+{
+  return kr_bytes((const void *)((uintptr_t)bytes.data + at), bytes.len - at);
+}
+
 /* Eight or four bytes as a number whose order is theirs, the big-endian one. Written out, for
  * compilers make one load of that and none of a loop. */
 static inline uint64_t kr_bytes_eight(const uint8_t *at)

@@ -160,9 +160,7 @@ static struct keyroute_bytes tail_of(const struct kr_draft *draft, const struct 
 {
   struct keyroute_bytes key = key_at(draft, at);
 
-  return at < first_key(draft, shape)
-             ? kr_bytes(NULL, 0)
-             : kr_bytes((const uint8_t *)key.data + shape->cut_len, key.len - shape->cut_len);
+  return at < first_key(draft, shape) ? kr_bytes(NULL, 0) : kr_bytes_from(key, shape->cut_len);
 }
 
 static size_t size_of(const struct kr_draft *draft, const struct shape *shape, size_t fence_len)
@@ -201,8 +199,8 @@ static void fill_bytes(struct kr_block *block, const struct kr_draft *draft,
   if (shape->cut_len > shape->skip_len) {
     struct keyroute_bytes key = key_at(draft, first_key(draft, shape));
 
-    kr_bytes_put(&to, kr_bytes((const uint8_t *)key.data + shape->skip_len,
-                               shape->cut_len - shape->skip_len));
+    key.len = shape->cut_len;
+    kr_bytes_put(&to, kr_bytes_from(key, shape->skip_len));
   }
   kr_bytes_put(&to, fence);
   for (size_t i = 0; draft->lane > 0 && i < shape->count; i++) {
