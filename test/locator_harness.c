@@ -524,3 +524,11 @@ void expect_message(const struct ask *ask, const char *text)
   ck_assert_msg(strstr(ask->lookup.failure.message, text) != NULL, "%s",
                 ask->lookup.failure.message);
 }
+
+int failing_code;
+
+void fail_always(struct kr_failure *failure, const struct kr_request *request)
+{
+  (void)request;
+  kr_fail(failure, failing_code, "always");
+}

@@ -118,4 +118,8 @@ void expect_found(const struct ask *ask, int64_t id);
 void expect_failed(const struct ask *ask, int code);
 void expect_message(const struct ask *ask, const char *text); /* among others */
 
+/* A judge that fails all scans, by that code. */
+extern int failing_code;
+void fail_always(struct kr_failure *failure, const struct kr_request *request);
+
 #endif
