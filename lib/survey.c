@@ -12,17 +12,15 @@
  *
  *  1. Each request is a hop to the parent's region, with its retries; one is under way at a time,
  *     and it is in no limit of scans: lookups need not wait for it.
- *  2. Rows are believed to be all there are only if each stands behind the one before, in the order
- *     of the servers. So every answer brings the end nearer.
+ *  2. What came of it is noted by survey_take.c, what to do next is decided here, when the hop is
+ *     done.
  *  3. One answer is of one moment, several are not: a region that is split or merged in between
  *     would look like a hole or an overlap. So an anchor must be met again by reading up from it,
  *     and a further request begins with the last row of the one before. If it is not as it was, all
  *     is read again, a few times.
  *  4. A table's end is believed if a region reaches it or an answer had no row. (Servers before 1.1
  *     do not say that they have sent less than there is.)
- *  5. What is met goes into the cache as far as findings.c has it: what was reported or dropped
- *     since the request was sent does not.
- *  6. That a table does not exist is said only when the whole of its rows was looked for.
+ *  5. That a table does not exist is said only when the whole of its rows was looked for.
  *
  * Threads: the loop.  Source: HBase ClientMetaTableAccessor, AsyncNonMetaRegionLocator
  */
@@ -31,17 +29,14 @@
 #include "lib/bytes.h"
 #include "lib/check.h"
 #include "lib/clock.h"
-#include "lib/findings.h"
+#include "lib/survey_take.h"
 
 enum {
-  ROWS_MAX = 1024,  /* of one request: some ms of the loop's time */
-  ROWS_MORE = 128,  /* at least, once the first answer was not enough */
-  ROWS_ASIDE = 3,   /* besides the regions wanted: the anchor, and what ends the listing */
-  ANCHOR_ROWS = 4,  /* split parents may stand above it, or regions that do not reach the span */
-  RESTARTS_MAX = 4, /* how often the catalog may change under it */
-  SILENT_MAX = 8,   /* answers without a further row before the server is taken to be stuck */
-  FRAME_PARTS = 4,  /* an answer may fill one of so many parts of the longest frame */
-  TABLE_TEXT = 120
+  ROWS_MAX = 1024, /* of one request: some ms of the loop's time */
+  ROWS_MORE = 128, /* at least, once the first answer was not enough */
+  ROWS_ASIDE = 3,  /* besides the regions wanted: the anchor, and what ends the listing */
+  ANCHOR_ROWS = 4, /* split parents may stand above it, or regions that do not reach the span */
+  FRAME_PARTS = 4  /* an answer may fill one of so many parts of the longest frame */
 };
 
 static const char *const step_names[] = {
@@ -101,7 +96,7 @@ static void end_no_table(struct kr_survey *survey)
 
 static void end_late(struct kr_survey *survey)
 {
-  char table[TABLE_TEXT];
+  char table[KR_SURVEY_TABLE_TEXT];
   struct kr_failure failure;
 
   kr_fail(&failure, KEYROUTE_E_TIMEOUT, "table %s: its regions could not all be read in time",
@@ -112,7 +107,6 @@ static void end_late(struct kr_survey *survey)
 
 /* ---- Requests ------------------------------------------------------------------------------- */
 
-static void received(void *arg, const struct kr_failure *failure, const struct kr_rows *rows);
 static void hop_done(struct kr_hop *hop);
 static void begin(struct kr_survey *survey);
 
@@ -140,8 +134,8 @@ static struct kr_request *send(struct kr_hop *hop, const char *host, int port, i
   survey->epoch = kr_cache_epoch(conn->cache);
   survey->sent = kr_cache_tick(conn->cache);
   if (!region.failed) {
-    request = conn->transport->ops->scan(conn->transport, host, port, &scan, timeout_ms, received,
-                                         survey);
+    request = conn->transport->ops->scan(conn->transport, host, port, &scan, timeout_ms,
+                                         kr_survey_received, survey);
   }
   kr_buf_clear(&region);
   return request;
@@ -186,12 +180,6 @@ static void request(struct kr_survey *survey)
       .step = step_names[survey->phase],
   };
   kr_hop_start(&survey->hop);
-}
-
-static void set_key(struct kr_buf *buf, struct keyroute_bytes key)
-{
-  buf->len = 0;
-  kr_buf_bytes(buf, key);
 }
 
 static void begin_phase(struct kr_survey *survey, enum kr_survey_phase phase)
@@ -265,7 +253,7 @@ static bool read_next_region(struct kr_survey *survey, const struct keyroute_loc
   if (border.len == 0 || (down ? order <= 0 : order >= 0)) {
     return false;
   }
-  set_key(&survey->from, border);
+  kr_survey_set_key(&survey->from, border);
   survey->from_side = down ? KR_BEFORE : KR_AT;
   survey->resumes = false;
   request(survey);
@@ -285,16 +273,10 @@ static void after_anchor(struct kr_survey *survey, const struct keyroute_locatio
   }
 }
 
-/* May all be read again, should the catalog have changed? If not, what comes is taken as it is. */
-static bool may_restart(const struct kr_survey *survey)
-{
-  return survey->restarts < RESTARTS_MAX;
-}
-
 /* Has the span been reached without a region that starts below it, though there was one? */
 static bool lost_anchor(const struct kr_survey *survey)
 {
-  return may_restart(survey) && survey->anchor_known && !survey->listing.anchored &&
+  return kr_survey_may_restart(survey) && survey->anchor_known && !survey->listing.anchored &&
          (survey->listing.count > 0 || !survey->cut_short);
 }
 
@@ -367,167 +349,6 @@ static void hop_done(struct kr_hop *hop)
     go_on(survey, at);
   }
   keyroute_location_release(at);
-}
-
-/* ---- Answers -------------------------------------------------------------------------------- */
-
-/* Does each row stand behind the one before it (invariant 2)? The first one may be the one that was
- * asked from. */
-static bool in_order(const struct kr_survey *survey, const struct kr_rows *rows)
-{
-  const struct kr_catalog *catalog = conn_of(survey)->catalog;
-  struct keyroute_bytes before = kr_buf_view(&survey->from);
-
-  for (size_t i = 0; i < rows->count; i++) {
-    int order = catalog->compare_keys(rows->rows[i].key, before);
-
-    order = survey->phase == KR_SURVEY_ANCHOR ? -order : order;
-    if (order < 0 || (order == 0 && i > 0)) {
-      return false;
-    }
-    before = rows->rows[i].key;
-  }
-  return true;
-}
-
-/* Does an answer have no row that is new, though there are more? */
-static bool is_silent(const struct kr_survey *survey, const struct kr_rows *rows)
-{
-  return rows->more && rows->count <= (survey->resumes ? 1 : 0);
-}
-
-/* An answer that does not get the survey anywhere is a failure of the server's. */
-static bool is_of_use(struct kr_failure *failure, struct kr_survey *survey,
-                      const struct kr_rows *rows)
-{
-  char table[TABLE_TEXT], address[300];
-  const struct kr_server *server = kr_location_server(survey->hop.location, 0);
-  bool ordered = in_order(survey, rows);
-
-  survey->silent = is_silent(survey, rows) ? survey->silent + 1 : 0;
-  if (ordered && survey->silent <= SILENT_MAX) {
-    return true; /* else each further one fails too, and the hop waits longer and longer */
-  }
-  kr_fail(failure, ordered ? KEYROUTE_E_TIMEOUT : KEYROUTE_E_PROTOCOL, "%s table %s",
-          ordered ? "keeps stopping before it meets a row of" : "rows out of order, of",
-          kr_bytes_print(table, sizeof(table), kr_table_name(survey->table)));
-  kr_fail_name_server(failure,
-                      kr_server_print(address, sizeof(address), server->host, server->port));
-  return false;
-}
-
-/* Rows come from above: the anchor is the first region that reaches the span, or the last one. */
-static void note_anchor(struct kr_survey *survey, const struct kr_catalog_row *row)
-{
-  if (row->location != NULL && !row->split && !survey->anchor_reaches) {
-    set_key(&survey->anchor, keyroute_location_start_key(row->location));
-    survey->anchor_known = true;
-    survey->anchor_reaches = kr_location_covers(row->location, survey->question.start, KR_BEFORE);
-  }
-}
-
-/* Have the cache keep what is whole, and the listing give out what the cache keeps. */
-static int keep(const struct kr_survey *survey, struct kr_catalog_row *row)
-{
-  struct keyroute_connection *conn = conn_of(survey);
-  struct keyroute_location *found = row->location;
-
-  if (!kr_check_live(row) || survey->epoch != kr_cache_epoch(conn->cache) ||
-      !kr_findings_usable(found) || kr_reports_doubt(conn->reports, found, survey->sent)) {
-    return 0;
-  }
-  int error = kr_cache_store(conn->cache, survey->table, found, survey->sent, &row->location);
-
-  if (error == 0) {
-    keyroute_location_release(found);
-  }
-  return error;
-}
-
-/* The first row of an answer that goes on from a row: is it that row, and as it was? */
-static bool is_seam(struct kr_survey *survey, const struct kr_catalog_row *row)
-{
-  bool is_same = kr_bytes_equal(row->key, kr_buf_view(&survey->from));
-
-  survey->is_torn = (!is_same || row->split != survey->last_split) && may_restart(survey);
-  return is_same;
-}
-
-static int use_row(struct kr_survey *survey, struct kr_catalog_row *row, bool first)
-{
-  int error = 0;
-
-  if (survey->phase == KR_SURVEY_ANCHOR) {
-    note_anchor(survey, row);
-    return survey->anchor.failed ? KEYROUTE_E_NO_MEMORY : 0;
-  }
-  if (first && survey->resumes && is_seam(survey, row)) {
-    return 0;
-  }
-  survey->last_split = row->split;
-  if ((error = keep(survey, row)) == 0 && !survey->is_torn) {
-    error = kr_listing_add(&survey->listing, row);
-  }
-  return error;
-}
-
-static int take_row(struct kr_survey *survey, const struct kr_row *from, bool first)
-{
-  struct keyroute_connection *conn = conn_of(survey);
-  struct kr_catalog_row row;
-  int error =
-      conn->catalog->parse_row(&row, conn->mem, conn->servers, kr_table_name(survey->table), from);
-
-  if (error == 0) {
-    error = use_row(survey, &row, first);
-    keyroute_location_release(row.location);
-  }
-  return error;
-}
-
-/* The next request goes on with the last row (invariant 3; and servers before 1.4 cannot be told to
- * leave it out). */
-static void move_on(struct kr_survey *survey, const struct kr_rows *rows)
-{
-  if (rows->count > 0) {
-    set_key(&survey->from, rows->rows[rows->count - 1].key);
-    survey->from_side = KR_AT;
-    survey->resumes = true;
-  }
-}
-
-/* Rows are gone when their callback returns. */
-static void take_rows(struct kr_survey *survey, const struct kr_rows *rows)
-{
-  size_t known = survey->resumes && rows->count > 0;
-  int error = 0;
-
-  survey->received = rows->count - known;
-  survey->cut_short = rows->more || rows->count == survey->asked;
-  survey->met = survey->met || rows->count > 0;
-  survey->is_torn = survey->phase == KR_SURVEY_ROWS && survey->resumes && rows->count == 0 &&
-                    !rows->more && may_restart(survey);
-  for (size_t i = 0; i < rows->count && error == 0 && survey->phase != KR_SURVEY_ANY; i++) {
-    error = take_row(survey, &rows->rows[i], i == 0);
-  }
-  move_on(survey, rows);
-  survey->short_of_memory = error != 0 || survey->from.failed;
-}
-
-static void received(void *arg, const struct kr_failure *failure, const struct kr_rows *rows)
-{
-  struct kr_survey *survey = arg;
-  struct kr_failure trouble;
-
-  survey->call->detail.rpcs += rows->further;
-  if (failure->code != 0) {
-    kr_hop_failed(&survey->hop, failure);
-  } else if (!is_of_use(&trouble, survey, rows)) {
-    kr_hop_failed(&survey->hop, &trouble);
-  } else {
-    take_rows(survey, rows);
-    kr_hop_answered(&survey->hop);
-  }
 }
 
 /* ---- A table that has no parent ------------------------------------------------------------- */
@@ -616,7 +437,7 @@ static void guess_anchor(struct kr_survey *survey)
   kr_rcu_read_begin();
   known = kr_table_find(survey->table, survey->question.start, KR_BEFORE);
   if (known != NULL) {
-    set_key(&survey->anchor, keyroute_location_start_key(known));
+    kr_survey_set_key(&survey->anchor, keyroute_location_start_key(known));
     survey->anchor_known = true;
   }
   kr_rcu_read_end();
