@@ -18,7 +18,7 @@
  *     is bounded; names are escaped where they are shown.
  *
  * On the loop. The keeper of reads, with their times and callbacks, is above: this calls nothing of
- * it.  Source: HBase ZNodePaths, ZKConnectionRegistry
+ * it.  Source: HBase ZKConnectionRegistry
  */
 #include "lib/zk_read.h"
 
@@ -41,10 +41,6 @@
 /* A meta znode has some 70 bytes; ZooKeeper's own limit is 1 MiB unless configured. */
 #define VALUE_MAX ((size_t)16 << 20)
 
-/* How many tiers the catalogs of HBase have whose roots have znodes; of a range directory nothing
- * has to be found out. */
-enum { UNSAID = 0, META_TIERS = 2, ROOT_TIERS = 3 };
-
 /* What a request of a read is for. */
 enum role {
   ROLE_CHILDREN,
@@ -54,91 +50,6 @@ enum role {
   ROLE_SIBLING,
   ROLE_REPLICA /* + the replica's number */
 };
-
-/* ---- Paths ---------------------------------------------------------------------------------- */
-
-/* dir + "/" + name, where dir may be "/". Release with kr_free. */
-static char *join(struct kr_mem *mem, const char *dir, const char *name)
-{
-  size_t size = strlen(dir) + strlen(name) + 2;
-  char *path = kr_alloc(mem, size);
-
-  if (path != NULL) {
-    snprintf(path, size, "%s/%s", strcmp(dir, "/") == 0 ? "" : dir, name);
-  }
-  return path;
-}
-
-/* chroot + parent, either of which may stand for the root of the tree. */
-static char *join_chroot(struct kr_mem *mem, const char *chroot, const char *parent)
-{
-  const char *rest = strcmp(parent, "/") == 0 ? "" : parent;
-  size_t size = strlen(chroot) + strlen(rest) + 2;
-  char *path = kr_alloc(mem, size);
-
-  if (path != NULL) {
-    snprintf(path, size, "%s%s", chroot, rest);
-    if (path[0] == '\0') {
-      snprintf(path, size, "/");
-    }
-  }
-  return path;
-}
-
-static char *name_place(struct kr_mem *mem, const char *znode)
-{
-  size_t size = sizeof("znode ") + strlen(znode);
-  char *place = kr_alloc(mem, size);
-
-  if (place != NULL) {
-    snprintf(place, size, "znode %s", znode);
-  }
-  return place;
-}
-
-/* One more place, unless the layout has no such znode. False = out of memory. */
-static bool add_place(struct kr_zk_paths *paths, struct kr_mem *mem, const char *name,
-                      unsigned tiers)
-{
-  struct kr_zk_place *place = &paths->places[paths->count];
-
-  if (name == NULL) {
-    return true;
-  }
-  paths->count++;
-  place->name = name;
-  place->tiers = tiers;
-  place->znode = join(mem, paths->parent, name);
-  if (place->znode != NULL) {
-    place->text = name_place(mem, place->znode);
-  }
-  return place->text != NULL;
-}
-
-bool kr_zk_paths_init(struct kr_zk_paths *paths, struct kr_mem *mem,
-                      const struct kr_settings *settings)
-{
-  *paths = (struct kr_zk_paths){.count = 0};
-  paths->parent = join_chroot(mem, settings->chroot, settings->parent);
-  return paths->parent != NULL && add_place(paths, mem, settings->meta_znode, META_TIERS) &&
-         add_place(paths, mem, settings->root_znode, ROOT_TIERS) &&
-         add_place(paths, mem, settings->range_znode, UNSAID);
-}
-
-void kr_zk_paths_clear(struct kr_zk_paths *paths, struct kr_mem *mem)
-{
-  for (unsigned i = 0; i < paths->count; i++) {
-    kr_free(mem, paths->places[i].text);
-    kr_free(mem, paths->places[i].znode);
-  }
-  kr_free(mem, paths->parent);
-  *paths = (struct kr_zk_paths){0};
-}
-
-const struct kr_zk_place *kr_zk_read_place(const struct kr_zk_read *read)
-{
-  return &read->paths->places[read->place];
-}
 
 /* ---- Rounds --------------------------------------------------------------------------------- */
 
@@ -162,6 +73,11 @@ void kr_zk_read_init(struct kr_zk_read *read, struct kr_mem *mem, const struct k
                      uint64_t number)
 {
   *read = (struct kr_zk_read){.mem = mem, .paths = paths, .number = number};
+}
+
+const struct kr_zk_place *kr_zk_read_place(const struct kr_zk_read *read)
+{
+  return &read->paths->places[read->place];
 }
 
 bool kr_zk_read_begin(struct kr_zk_read *read, struct kr_zk_session *session)
@@ -233,7 +149,7 @@ static int replica_number(const char *name, const char *meta_znode)
 
 static bool ask_replica(struct kr_zk_read *read, const char *name, int replica)
 {
-  char *path = join(read->mem, read->paths->parent, name);
+  char *path = kr_zk_path_join(read->mem, read->paths->parent, name);
   bool sent = path != NULL && ask(read, KR_ZK_GET, ROLE_REPLICA + replica, path);
 
   kr_free(read->mem, path);
@@ -396,7 +312,7 @@ __attribute__((format(printf, 2, 3))) static void append(struct kr_failure *fail
 /* Ask whether a znode of a name stands in a folder. */
 static bool ask_existence(struct kr_zk_read *read, const char *dir, const char *name)
 {
-  char *path = join(read->mem, dir, name);
+  char *path = kr_zk_path_join(read->mem, dir, name);
   bool sent = path != NULL && ask(read, KR_ZK_EXISTS, ROLE_SIBLING, path);
 
   kr_free(read->mem, path);
@@ -415,7 +331,7 @@ static bool looks_for(const struct kr_zk_read *read, const char *name)
 
 static bool ask_sibling(struct kr_zk_read *read, const char *parent, const char *name)
 {
-  char *dir = join(read->mem, parent, name);
+  char *dir = kr_zk_path_join(read->mem, parent, name);
   bool sent = dir != NULL;
 
   for (unsigned i = 0; sent && i < read->paths->count; i++) {

@@ -2,28 +2,8 @@
 #define KR_ZK_READ_H
 
 #include "lib/registry.h"
-#include "lib/settings.h"
+#include "lib/zk_paths.h"
 #include "lib/zk_session.h"
-
-/* A znode that may tell where the root is. */
-struct kr_zk_place {
-  char *znode;      /* its full path, chroot included */
-  char *text;       /* the znode as messages call it */
-  const char *name; /* below the parent; the settings' */
-  unsigned tiers;   /* of a catalog with this root */
-};
-
-/* Where to look for the root: at the first of these that is there. */
-struct kr_zk_paths {
-  char *parent;
-  struct kr_zk_place places[2];
-  unsigned count;
-};
-
-/* False = out of memory; clear it also then. */
-bool kr_zk_paths_init(struct kr_zk_paths *paths, struct kr_mem *mem,
-                      const struct kr_settings *settings);
-void kr_zk_paths_clear(struct kr_zk_paths *paths, struct kr_mem *mem);
 
 /* What one read has asked and heard. Embedded in what its owner keeps for each read; all but number
  * is zk_read.c's. */

@@ -293,22 +293,6 @@ START_TEST(test_zk_read__a_reply_short_of_memory_fails_the_read)
 }
 END_TEST
 
-START_TEST(test_zk_read__paths_join_chroot_parent_and_znode)
-{
-  struct kr_zk_paths made;
-  struct kr_settings settings = {
-      .chroot = (char[]){"/prod"}, .parent = (char[]){"/"}, .meta_znode = (char[]){"meta"}};
-
-  ck_assert(kr_zk_paths_init(&made, mem, &settings));
-
-  ck_assert_str_eq(made.parent, "/prod");
-  ck_assert_uint_eq(made.count, 1);
-  ck_assert_str_eq(made.places[0].znode, "/prod/meta");
-  ck_assert_str_eq(made.places[0].text, "znode /prod/meta");
-  kr_zk_paths_clear(&made, mem);
-}
-END_TEST
-
 /* ---- Where the layout is to be found out ---- */
 
 static void set_up_both(void)
@@ -482,7 +466,6 @@ int main(void)
   tcase_add_test(all, test_zk_read__a_long_hint_is_cut_to_the_message);
   tcase_add_test(all, test_zk_read__a_lost_request_ends_the_round);
   tcase_add_test(all, test_zk_read__a_reply_short_of_memory_fails_the_read);
-  tcase_add_test(all, test_zk_read__paths_join_chroot_parent_and_znode);
   suite_add_tcase(suite, all);
   TCase *both = tcase_create("both");
 
