@@ -19,6 +19,7 @@
 #include "lib/registry_zookeeper.h"
 
 #include "lib/clock.h"
+#include "lib/zk_absent.h"
 #include "lib/zk_keeper.h"
 #include "lib/zk_read.h"
 
@@ -98,7 +99,7 @@ static void fail_as_heard(struct kr_root_read *read)
 {
   struct kr_failure failure;
 
-  (void)kr_zk_read_explain(&read->zk, &failure);
+  (void)kr_zk_absent_explain(&read->zk, &failure);
   fail(read, &failure);
 }
 
@@ -130,7 +131,7 @@ static void read_timed_out(void *arg)
   struct kr_failure failure;
 
   read->timer = NULL;
-  if (!kr_zk_read_explain(&read->zk, &failure)) {
+  if (!kr_zk_absent_explain(&read->zk, &failure)) {
     kr_zk_keeper_explain(keeper, read->timeout_ms, &failure);
   }
   if (kr_zk_read_begun(&read->zk) && !read->zk.heard &&

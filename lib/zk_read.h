@@ -2,30 +2,12 @@
 #define KR_ZK_READ_H
 
 #include "lib/registry.h"
-#include "lib/zk_paths.h"
-#include "lib/zk_session.h"
-
-/* What one read has asked and heard. Embedded in what its owner keeps for each read; all but number
- * is zk_read.c's. */
-struct kr_zk_read {
-  struct kr_mem *mem; /* this and paths are the owner's */
-  const struct kr_zk_paths *paths;
-  uint64_t number;               /* its replies carry it */
-  struct kr_zk_session *session; /* asked in this round, NULL = none */
-  unsigned round;
-  unsigned place;   /* which of the places is being looked at */
-  unsigned pending; /* requests out */
-  unsigned flickers;
-  bool heard;                  /* a reply has come in this round */
-  bool no_parent;              /* as the list of children said */
-  struct kr_zk_reply *replies; /* of this round, by role */
-  struct kr_failure failure;   /* why there is no answer, code 0 = not known yet */
-};
+#include "lib/zk_read_state.h"
 
 enum kr_zk_progress {
   KR_ZK_READ_GOES_ON,
   KR_ZK_READ_ANSWERED,
-  KR_ZK_READ_FAILED, /* kr_zk_read_explain says why */
+  KR_ZK_READ_FAILED, /* kr_zk_absent_explain says why */
   KR_ZK_READ_LOST    /* the connection went: begin again */
 };
 
@@ -51,9 +33,6 @@ struct kr_root_value *kr_zk_read_values(const struct kr_zk_read *read, size_t *c
 
 /* Where it reads, or has read. */
 const struct kr_zk_place *kr_zk_read_place(const struct kr_zk_read *read);
-
-/* What is known of why there is no answer; false = nothing. At any time. */
-bool kr_zk_read_explain(const struct kr_zk_read *read, struct kr_failure *failure);
 
 /* Forget the round; the next one may be begun. */
 void kr_zk_read_reset(struct kr_zk_read *read);

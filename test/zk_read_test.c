@@ -5,6 +5,7 @@
  */
 #include "lib/zk_read.h"
 
+#include "lib/zk_absent.h"
 #include "test/run_suite.h"
 
 #include <check.h>
@@ -99,7 +100,7 @@ static void expect_why(int code, const char *message)
 {
   struct kr_failure failure;
 
-  ck_assert(kr_zk_read_explain(&read, &failure));
+  ck_assert(kr_zk_absent_explain(&read, &failure));
   ck_assert_int_eq(failure.code, code);
   ck_assert_str_eq(failure.message, message);
 }
@@ -260,7 +261,7 @@ START_TEST(test_zk_read__a_long_hint_is_cut_to_the_message)
   }
 
   struct kr_failure failure;
-  ck_assert(kr_zk_read_explain(&read, &failure));
+  ck_assert(kr_zk_absent_explain(&read, &failure));
   ck_assert_ptr_nonnull(strstr(failure.message, "... and 13 others"));
 }
 END_TEST
@@ -272,7 +273,7 @@ START_TEST(test_zk_read__a_lost_request_ends_the_round)
 
   enum kr_zk_progress progress = reply("/hbase/meta", KR_ZK_LOST, NULL, 0);
   bool begun = kr_zk_read_begun(&read);
-  bool explained = kr_zk_read_explain(&read, &failure);
+  bool explained = kr_zk_absent_explain(&read, &failure);
   ck_assert(kr_zk_read_begin(&read, SESSION));
   struct kr_zk_reply old = {.read = 7, .round = 0};
 
