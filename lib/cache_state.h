@@ -27,7 +27,7 @@ struct keyroute_table {
   unsigned hash;
   bool pinned;         /* loop thread */
   bool named;          /* atomic: an application may name it so; once set it stays */
-  uint64_t apart;      /* room */
+  uint64_t apart[2];   /* room */
   struct kr_stop stop; /* loop thread */
   size_t refs;         /* tables_lock */
   int64_t missed_us;   /* loop thread: when a row was last missed, 0 = never */

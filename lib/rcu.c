@@ -5,25 +5,30 @@
  * books; its flavour "bp" registers a thread by itself when it opens its first section, which suits
  * a library that does not own its callers' threads. Only this file and rcu_read.h include liburcu.
  *
- *  1. A deferred function runs once, on liburcu's own thread, after all sections that were open
- *     when it was deferred have ended.
- *  2. That thread runs with all signals blocked: it is born inside kr_rcu_defer, in whatever thread
- *     comes first, and a new thread inherits its maker's mask.
+ *  1. What is deferred runs once, after all sections that were open when it was deferred have
+ *     ended: on liburcu's own thread, or on one that is in kr_rcu_barrier.
+ *  2. liburcu's thread runs with all signals blocked: it is born inside kr_rcu_enqueue, in whatever
+ *     thread comes first, and a new thread inherits its maker's mask.
  *  3. Deferring never waits for readers.
- *  4. While the process forks, liburcu's thread stands still and nobody holds liburcu's locks, so
- *     that its books are whole in the child. There the thread is started anew by the first who
- *     defers or waits, not before: most children only execute something.
+ *  4. While the process forks, liburcu's thread stands still, nothing is being freed, and nobody
+ *     holds the locks of liburcu or of this file, so that the books are whole in the child. There
+ *     the thread is started anew by the first who defers or waits, not before: most children only
+ *     execute something.
  *  5. A fork inside a read section cannot wait for that, for liburcu's thread may be waiting for
  *     the very section. It goes by without, and its child may end the section but do no more.
- *  6. Things of a queue share the queue's head: it stands for those that are passing, while others
+ *  6. Things are deferred by the million, so each has a pointer's room only, and liburcu knows one
+ *     head that stands for all. The head is away for the things that are passing, while others
  *     wait. Each time it comes back those that have passed are freed, and those that wait pass
- *     next. It is with liburcu from the first thing put in until nothing waits any more.
+ *     next. It is away from the first thing put in until nothing waits any more.
+ *  7. Who cannot go on until things are freed does not wait for the head, since liburcu's thread
+ *     sleeps for 10 ms between two looks. He waits for the readers himself, once, and frees what
+ *     passed and what waited when he began, whosever it is. What others had taken out by then is
+ *     freed too, for whoever takes something out holds `freeing` until he has freed it.
  *
  * Threads: any. The thread sanitizer sees neither liburcu's barriers (it is not built with it) nor
- * the idea of a grace period, so a sanitized build tells it the two facts it lacks: what a reader
- * did in its section is over before anything deferred runs, and so is what was done before the
- * deferring (rcu_order.h). It is told no more than that: memory freed without deferring is still
- * reported.
+ * the idea of a grace period, so a sanitized build tells it the one fact it lacks: what a reader
+ * did in its section is over before anything deferred runs (rcu_order.h). It is told no more than
+ * that: memory freed without deferring is still reported. All else is ordered by locks.
  *
  * liburcu ends the process if it finds no memory for a thread's entry or for its own thread; it has
  * no way to return that. An application that prepares liburcu-bp for forks itself, in handlers of
@@ -42,15 +47,8 @@
 #include <stdatomic.h>
 #include <urcu-bp.h>
 
-_Static_assert(sizeof(struct rcu_head) <= sizeof(((struct kr_rcu_head *)NULL)->room),
-               "kr_rcu_head has room for liburcu's head");
-_Static_assert(_Alignof(struct rcu_head) <= _Alignof(struct kr_rcu_head),
-               "kr_rcu_head is aligned as liburcu's head");
-_Static_assert(offsetof(struct kr_rcu_head, room) == 0, "one address is both heads");
-
-/* Only their addresses mean something: the order "section ended -> deferred function runs", and
- * "deferred function ran -> barrier returns". */
-static char sections_ended, deferred_ran;
+/* Only its address means something: the order "section ended -> what was deferred runs". */
+static char sections_ended;
 
 void kr_rcu_read_begin(void)
 {
@@ -84,9 +82,14 @@ static void start_thread(void)
 /* Held over a fork, as liburcu's locks are. */
 static pthread_mutex_t reviving = PTHREAD_MUTEX_INITIALIZER;
 
-/* The same: to put something into a queue and to hand its head to liburcu is one step, of which a
- * child must not find the half. It may be wanted inside a read section, so whoever holds it waits
- * for nobody, and a fork takes it once liburcu's thread, which waits for sections, stands still. */
+/* The same: held by who frees, from before he takes something out until it is freed (invariant 7).
+ * Whoever holds it may wait for readers, and so may liburcu's thread for it: a fork takes it once
+ * that thread stands still. */
+static pthread_mutex_t freeing = PTHREAD_MUTEX_INITIALIZER;
+
+/* The same: for the lists of the queues and for whether the head is away, so that a child does not
+ * find the half of a step. It may be wanted inside a read section, and by who frees, so whoever
+ * holds it waits for nobody. */
 static pthread_mutex_t enqueueing = PTHREAD_MUTEX_INITIALIZER;
 
 /* In a child whose copy of liburcu's thread is not there: call_rcu's lock is still held then. */
@@ -113,9 +116,10 @@ void kr_rcu_before_fork(void)
   if (!atomic_load_explicit(&orphaned, memory_order_relaxed)) {
     urcu_bp_call_rcu_before_fork();
   }
+  pthread_mutex_lock(&freeing);
   pthread_mutex_lock(&enqueueing);
-  /* Behind both, for liburcu's thread needs these locks in order to come to a stand, and who puts
-   * something into a queue may need them too. */
+  /* Behind all: liburcu's thread needs these locks in order to come to a stand, and so do who waits
+   * for readers while he is freeing, and who puts something into a queue. */
   urcu_bp_before_fork();
 }
 
@@ -126,6 +130,7 @@ void kr_rcu_after_fork_in_parent(void)
   }
   urcu_bp_after_fork_parent();
   pthread_mutex_unlock(&enqueueing);
+  pthread_mutex_unlock(&freeing);
   if (!atomic_load_explicit(&orphaned, memory_order_relaxed)) {
     urcu_bp_call_rcu_after_fork_parent();
   }
@@ -140,6 +145,7 @@ void kr_rcu_after_fork_in_child(void)
   }
   urcu_bp_after_fork_child();
   pthread_mutex_unlock(&enqueueing);
+  pthread_mutex_unlock(&freeing);
   atomic_store_explicit(&orphaned, true, memory_order_relaxed);
   pthread_mutex_unlock(&reviving);
 }
@@ -167,26 +173,6 @@ static void revive_if_orphaned(void)
   }
 }
 
-/* ---- Deferring ---- */
-
-static void run_deferred(struct rcu_head *inner)
-{
-  struct kr_rcu_head *head = (struct kr_rcu_head *)inner;
-
-  kr_order_acquire(head);
-  kr_order_acquire(&sections_ended);
-  head->fn(head);
-  kr_order_release(&deferred_ran);
-}
-
-/* Hand a head to liburcu, whose thread was started. */
-static void hand_over(struct kr_rcu_head *head, void (*fn)(struct kr_rcu_head *head))
-{
-  head->fn = fn;
-  kr_order_release(head);
-  urcu_bp_call_rcu((struct rcu_head *)head, run_deferred);
-}
-
 /* Before anything is deferred. False = never to be freed: there is nobody to do it. */
 static bool prepare(void)
 {
@@ -200,26 +186,50 @@ static bool prepare(void)
   return true;
 }
 
-void kr_rcu_defer(struct kr_rcu_head *head, void (*fn)(struct kr_rcu_head *head))
-{
-  if (prepare()) {
-    hand_over(head, fn);
-  }
-}
-
-/* ---- Queues (invariant 6) ---- */
+/* ---- Queues (invariants 6 and 7) ---- */
 
 /* All that were ever used; grows at this end. */
 static _Atomic(struct kr_rcu_queue *) queues;
 
-/* A queue's `waiting` is NULL while its head is not with liburcu, else a list that ends with
- * `end`. */
+/* Under `enqueueing`, as are the lists of the queues; but what is leaving is under `freeing`. While
+ * the head is not away nothing waits and nothing passes. */
+static bool head_is_away;
 
-static void free_all(struct kr_rcu_queue *queue)
+static struct kr_rcu_queue *first_queue(void)
 {
-  struct kr_rcu_link *link = queue->passing;
+  /* Acquire, with list_queue: who finds a queue finds which come behind it. */
+  return atomic_load_explicit(&queues, memory_order_acquire);
+}
 
-  while (link != &queue->end) {
+static void list_queue(struct kr_rcu_queue *queue)
+{
+  queue->known = true;
+  queue->others = atomic_load_explicit(&queues, memory_order_relaxed); /* changed under the lock */
+  atomic_store_explicit(&queues, queue, memory_order_release);
+}
+
+/* Have what waits in a queue pass, in front of what does already. */
+static void pass(struct kr_rcu_queue *queue)
+{
+  if (queue->waiting != NULL) {
+    queue->oldest->next = queue->passing;
+    queue->passing = queue->waiting;
+    queue->waiting = NULL;
+  }
+}
+
+static void take_passing(struct kr_rcu_queue *queue)
+{
+  queue->leaving = queue->passing;
+  queue->passing = NULL;
+}
+
+static void free_leaving(struct kr_rcu_queue *queue)
+{
+  struct kr_rcu_link *link = queue->leaving;
+
+  queue->leaving = NULL;
+  while (link != NULL) {
     struct kr_rcu_link *next = link->next;
 
     queue->free(link);
@@ -227,47 +237,48 @@ static void free_all(struct kr_rcu_queue *queue)
   }
 }
 
-/* Those of the queue that were passing have passed. On liburcu's thread. */
-static void queue_passed(struct kr_rcu_head *head)
+/* What is leaving has passed. */
+static void free_all(void)
 {
-  char *member = (char *)head;
-  struct kr_rcu_queue *queue = (void *)(member - offsetof(struct kr_rcu_queue, head));
-  struct kr_rcu_link *none = &queue->end;
-
-  free_all(queue);
-  /* Release, with is_idle: who finds the head back finds all freed. */
-  if (!__atomic_compare_exchange_n(&queue->waiting, &none, NULL, false, __ATOMIC_RELEASE,
-                                   __ATOMIC_RELAXED)) {
-    /* Acquire: what was done before a thing was put in is seen by who frees it. */
-    queue->passing = __atomic_exchange_n(&queue->waiting, &queue->end, __ATOMIC_ACQUIRE);
-    hand_over(head, queue_passed);
+  kr_order_sections_ended(&sections_ended);
+  for (struct kr_rcu_queue *queue = first_queue(); queue != NULL; queue = queue->others) {
+    free_leaving(queue);
   }
 }
 
-static void list_queue(struct kr_rcu_queue *queue)
+static void head_came_back(struct rcu_head *head);
+
+/* Have all that waits pass, and hand the head to liburcu if that is anything. */
+static void send(struct rcu_head *head)
 {
-  queue->known = true;
-  queue->others = atomic_load_explicit(&queues, memory_order_relaxed);
-  atomic_store_explicit(&queues, queue, memory_order_release); /* with all_idle's acquire */
+  head_is_away = false;
+  for (struct kr_rcu_queue *queue = first_queue(); queue != NULL; queue = queue->others) {
+    pass(queue);
+    head_is_away = head_is_away || queue->passing != NULL;
+  }
+  if (head_is_away) {
+    urcu_bp_call_rcu(head, head_came_back);
+  }
 }
 
-/* Have a thing wait where others do already. False = none do, nor pass. Only the head's coming back
- * can be between the load and the exchange, for `enqueueing` is held. */
-static bool wait_with_others(struct kr_rcu_queue *queue, struct kr_rcu_link *link)
+/* On liburcu's thread. */
+static void head_came_back(struct rcu_head *head)
 {
-  /* Acquire: where nothing passes any more, what is set next is not mixed up with what was. */
-  link->next = __atomic_load_n(&queue->waiting, __ATOMIC_ACQUIRE);
-  while (link->next != NULL) {
-    if (__atomic_compare_exchange_n(&queue->waiting, &link->next, link, false, __ATOMIC_RELEASE,
-                                    __ATOMIC_ACQUIRE)) {
-      return true;
-    }
+  pthread_mutex_lock(&freeing);
+  pthread_mutex_lock(&enqueueing);
+  for (struct kr_rcu_queue *queue = first_queue(); queue != NULL; queue = queue->others) {
+    take_passing(queue);
   }
-  return false;
+  send(head);
+  pthread_mutex_unlock(&enqueueing);
+  free_all();
+  pthread_mutex_unlock(&freeing);
 }
 
 void kr_rcu_enqueue(struct kr_rcu_queue *queue, struct kr_rcu_link *link)
 {
+  static struct rcu_head head;
+
   if (!prepare()) {
     return;
   }
@@ -275,46 +286,60 @@ void kr_rcu_enqueue(struct kr_rcu_queue *queue, struct kr_rcu_link *link)
   if (!queue->known) {
     list_queue(queue);
   }
-  if (!wait_with_others(queue, link)) {
-    link->next = &queue->end;
-    queue->passing = link;
-    /* Relaxed: nobody but who holds the lock looks before the head comes back. */
-    __atomic_store_n(&queue->waiting, &queue->end, __ATOMIC_RELAXED);
-    hand_over(&queue->head, queue_passed);
+  if (queue->waiting == NULL) {
+    queue->oldest = link;
+  }
+  link->next = queue->waiting;
+  queue->waiting = link;
+  if (!head_is_away) {
+    send(&head);
   }
   pthread_mutex_unlock(&enqueueing);
 }
 
-static bool all_idle(void)
+static void run_deferred(struct kr_rcu_link *link)
 {
-  const struct kr_rcu_queue *queue = atomic_load_explicit(&queues, memory_order_acquire);
+  struct kr_rcu_head *head = (struct kr_rcu_head *)(void *)link; /* its first field */
 
-  while (queue != NULL && __atomic_load_n(&queue->waiting, __ATOMIC_ACQUIRE) == NULL) {
-    queue = queue->others;
+  head->fn(head);
+}
+
+void kr_rcu_defer(struct kr_rcu_head *head, void (*fn)(struct kr_rcu_head *head))
+{
+  static struct kr_rcu_queue deferred = {.free = run_deferred};
+
+  head->fn = fn;
+  kr_rcu_enqueue(&deferred, &head->link);
+}
+
+/* Take out all that waits or passes. The head comes back all the same. False = there is nothing. */
+static bool take_all(void)
+{
+  bool any = false;
+
+  pthread_mutex_lock(&enqueueing);
+  for (struct kr_rcu_queue *queue = first_queue(); queue != NULL; queue = queue->others) {
+    pass(queue);
+    take_passing(queue);
+    any = any || queue->leaving != NULL;
   }
-  return queue == NULL;
+  pthread_mutex_unlock(&enqueueing);
+  return any;
 }
 
-/* What liburcu allocates for it its own thread frees, in an order of its own making. */
-static void barrier(void)
-{
-  kr_order_ignore_begin();
-  urcu_bp_barrier();
-  kr_order_ignore_end();
-}
-
-/* What waits in a queue now is freed when its head comes back for the third time at the latest: it
- * may just be coming back, with others passing next. Each round waits for one coming. */
 void kr_rcu_barrier(void)
 {
   assert(!kr_rcu_reading());
   if (!kr_rcu_usable()) {
     return;
   }
+  /* What is freed may defer in its turn, and must not find the thread missing while a fork, which
+   * has `reviving`, waits for `freeing`. */
   revive_if_orphaned();
-  barrier();
-  for (int round = 1; round < 3 && !all_idle(); round++) {
-    barrier();
+  pthread_mutex_lock(&freeing);
+  if (take_all()) {
+    urcu_bp_synchronize_rcu();
+    free_all();
   }
-  kr_order_acquire(&deferred_ran);
+  pthread_mutex_unlock(&freeing);
 }

@@ -8,18 +8,8 @@
 #ifdef KR_TSAN
 #include <sanitizer/tsan_interface.h>
 
-/* In the sanitizer's library, though not in its header: what this thread does between the two is
- * not taken down. */
-void __tsan_ignore_thread_begin(void);
-void __tsan_ignore_thread_end(void);
-
-/* All that was done before is over for who acquires the same address. */
-static inline void kr_order_release(void *address)
-{
-  __tsan_release(address);
-}
-
-static inline void kr_order_acquire(void *address)
+/* All that was done in sections is over that have told their end at the same address. */
+static inline void kr_order_sections_ended(void *address)
 {
   __tsan_acquire(address);
 }
@@ -39,24 +29,8 @@ static inline void kr_order_section_end(void *address)
     __tsan_release(address);
   }
 }
-
-/* Around what liburcu does alone: none of our code runs meanwhile on this thread. */
-static inline void kr_order_ignore_begin(void)
-{
-  __tsan_ignore_thread_begin();
-}
-
-static inline void kr_order_ignore_end(void)
-{
-  __tsan_ignore_thread_end();
-}
 #else
-static inline void kr_order_release(void *address)
-{
-  (void)address;
-}
-
-static inline void kr_order_acquire(void *address)
+static inline void kr_order_sections_ended(void *address)
 {
   (void)address;
 }
@@ -68,14 +42,6 @@ static inline void kr_order_section_begin(void)
 static inline void kr_order_section_end(void *address)
 {
   (void)address;
-}
-
-static inline void kr_order_ignore_begin(void)
-{
-}
-
-static inline void kr_order_ignore_end(void)
-{
 }
 #endif
 

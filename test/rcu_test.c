@@ -1,5 +1,5 @@
 /*
- * Is what was deferred run once, late enough, and on a thread that no signal reaches?
+ * Is what was deferred run once, late enough, and does who waits for it wait for just that?
  *
  * Built with the thread sanitizer, the suite also shows that rcu.c tells it neither too little (a
  * reader, and a writer that frees by deferring, make no report) nor too much (the same without
@@ -36,8 +36,17 @@ static void count_run(struct kr_rcu_head *head)
 
 static void note_mask(struct kr_rcu_head *head)
 {
-  (void)head;
   pthread_sigmask(SIG_SETMASK, NULL, &mask_of_deferred);
+  count_run(head);
+}
+
+static pthread_t own_thread;
+static atomic_bool ran_here;
+
+static void note_thread(struct kr_rcu_head *head)
+{
+  (void)head;
+  atomic_store(&ran_here, pthread_equal(pthread_self(), own_thread) != 0);
 }
 
 static void free_thing(struct kr_rcu_head *head)
@@ -60,6 +69,24 @@ static void await(atomic_int *word, int value)
   while (atomic_load_explicit(word, memory_order_relaxed) != value) {
     sched_yield();
   }
+}
+
+/* Nobody may say another one yet. */
+static void check_stays(atomic_int *word, int value)
+{
+  for (int i = 0; i < 1000; i++) {
+    sched_yield();
+    ck_assert_int_eq(atomic_load(word), value);
+  }
+}
+
+static atomic_int running, may_finish;
+
+static void run_slowly(struct kr_rcu_head *head)
+{
+  say(&running, 1);
+  await(&may_finish, 1);
+  count_run(head);
 }
 
 struct reader {
@@ -136,10 +163,7 @@ START_TEST(test_rcu__deferred_function_waits_for_the_open_section)
   await(&reader.progress, 1);
 
   kr_rcu_defer(&head, count_run);
-  for (int i = 0; i < 1000; i++) {
-    sched_yield();
-    ck_assert_int_eq(atomic_load(&ran), 0);
-  }
+  check_stays(&ran, 0);
   say(&reader.may_end, 1);
   kr_rcu_barrier();
 
@@ -149,19 +173,81 @@ START_TEST(test_rcu__deferred_function_waits_for_the_open_section)
 }
 END_TEST
 
-START_TEST(test_rcu__deferred_function_runs_with_all_signals_blocked)
+START_TEST(test_rcu__barrier_runs_things_without_liburcus_thread)
+{
+  struct kr_rcu_head head;
+  int tries = 0;
+
+  /* liburcu's thread may be first, but it mostly sleeps. */
+  while (!atomic_load(&ran_here) && tries++ < 1000) {
+    own_thread = pthread_self();
+    kr_rcu_defer(&head, note_thread);
+    kr_rcu_barrier();
+  }
+
+  ck_assert(atomic_load(&ran_here));
+}
+END_TEST
+
+START_TEST(test_rcu__liburcus_thread_runs_with_all_signals_blocked)
 {
   sigset_t before, after;
   struct kr_rcu_head head;
   pthread_sigmask(SIG_SETMASK, NULL, &before);
 
   kr_rcu_defer(&head, note_mask);
-  kr_rcu_barrier();
+  await(&ran, 1);
 
   ck_assert(sigismember(&mask_of_deferred, SIGTERM) && sigismember(&mask_of_deferred, SIGPIPE));
   ck_assert(sigismember(&mask_of_deferred, SIGUSR1) && sigismember(&mask_of_deferred, SIGALRM));
   pthread_sigmask(SIG_SETMASK, NULL, &after);
   ck_assert_int_eq(sigismember(&before, SIGTERM), sigismember(&after, SIGTERM));
+}
+END_TEST
+
+static void *wait_for_all(void *arg)
+{
+  kr_rcu_barrier();
+  say(arg, 1);
+  return NULL;
+}
+
+START_TEST(test_rcu__barrier_waits_for_the_open_section)
+{
+  struct reader reader = {.shared = new_thing(7)};
+  struct kr_rcu_head head;
+  atomic_int returned = 0;
+  pthread_t reading, waiting;
+
+  pthread_create(&reading, NULL, read_once, &reader);
+  await(&reader.progress, 1);
+  kr_rcu_defer(&head, count_run);
+  pthread_create(&waiting, NULL, wait_for_all, &returned);
+  check_stays(&ran, 0);
+  ck_assert_int_eq(atomic_load(&returned), 0);
+  say(&reader.may_end, 1);
+  pthread_join(waiting, NULL);
+
+  ck_assert_int_eq(atomic_load(&ran), 1);
+  pthread_join(reading, NULL);
+  free(reader.shared);
+}
+END_TEST
+
+START_TEST(test_rcu__barrier_waits_for_what_another_thread_is_freeing)
+{
+  struct kr_rcu_head head;
+  atomic_int returned = 0;
+  pthread_t thread;
+
+  kr_rcu_defer(&head, run_slowly);
+  await(&running, 1); /* on liburcu's thread */
+  pthread_create(&thread, NULL, wait_for_all, &returned);
+  check_stays(&returned, 0);
+  say(&may_finish, 1);
+  pthread_join(thread, NULL);
+
+  ck_assert_int_eq(atomic_load(&ran), 1);
 }
 END_TEST
 
@@ -303,6 +389,35 @@ START_TEST(test_rcu__many_threads_share_a_queue)
 }
 END_TEST
 
+/* As connections that come and go: what each has put in is freed when it has waited. */
+static void *enqueue_and_wait(void *arg)
+{
+  int from = *(const int *)arg;
+
+  for (int i = from; i < from + THINGS / 2; i += 10) {
+    enqueue(i, i + 10);
+    kr_rcu_barrier();
+    ck_assert_int_eq(count_freed(i, i + 10), 10);
+  }
+  return NULL;
+}
+
+START_TEST(test_rcu__each_of_many_barriers_frees_what_its_thread_put_in)
+{
+  int begins[2] = {0, THINGS / 2};
+  pthread_t threads[2];
+
+  for (int i = 0; i < 2; i++) {
+    pthread_create(&threads[i], NULL, enqueue_and_wait, &begins[i]);
+  }
+  for (int i = 0; i < 2; i++) {
+    pthread_join(threads[i], NULL);
+  }
+
+  check_each_freed_once();
+}
+END_TEST
+
 static void *read_and_leave(void *arg)
 {
   struct reader *reader = arg;
@@ -420,11 +535,15 @@ static Suite *suite(void)
   tcase_add_test(tests, test_rcu__barrier_runs_what_was_deferred_before);
   tcase_add_test(tests, test_rcu__barrier_returns_when_nothing_was_deferred);
   tcase_add_test(tests, test_rcu__deferred_function_waits_for_the_open_section);
-  tcase_add_test(tests, test_rcu__deferred_function_runs_with_all_signals_blocked);
+  tcase_add_test(tests, test_rcu__barrier_runs_things_without_liburcus_thread);
+  tcase_add_test(tests, test_rcu__liburcus_thread_runs_with_all_signals_blocked);
+  tcase_add_test(tests, test_rcu__barrier_waits_for_the_open_section);
+  tcase_add_test(tests, test_rcu__barrier_waits_for_what_another_thread_is_freeing);
   tcase_add_test(tests, test_rcu__deferred_free_is_clean_to_the_sanitizer);
   tcase_add_test(tests, test_rcu__barrier_frees_once_what_was_put_into_queues_before);
   tcase_add_test(tests, test_rcu__queued_things_wait_for_the_sections_open_when_they_came);
   tcase_add_test(tests, test_rcu__many_threads_share_a_queue);
+  tcase_add_test(tests, test_rcu__each_of_many_barriers_frees_what_its_thread_put_in);
   tcase_add_test(tests, test_rcu__queued_free_is_clean_to_the_sanitizer);
 #if !defined(__SANITIZE_THREAD__)
   tcase_add_test(tests, test_rcu__queues_are_whole_in_a_child_forked_while_they_are_used);

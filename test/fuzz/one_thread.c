@@ -80,8 +80,6 @@ void kr_latch_await(struct kr_latch *latch)
 /* ---- Readers -------------------------------------------------------------------------------- */
 
 static unsigned readers;
-static struct kr_rcu_head *deferred; /* linked through room[0] */
-
 static struct kr_rcu_queue *queues;
 
 static void run_queue(struct kr_rcu_queue *queue)
@@ -98,12 +96,6 @@ static void run_deferred(void)
 {
   for (struct kr_rcu_queue *queue = queues; queue != NULL; queue = queue->others) {
     run_queue(queue);
-  }
-  while (deferred != NULL) {
-    struct kr_rcu_head *head = deferred;
-
-    deferred = head->room[0];
-    head->fn(head);
   }
 }
 
@@ -125,17 +117,6 @@ bool kr_rcu_reading(void)
   return readers > 0;
 }
 
-void kr_rcu_defer(struct kr_rcu_head *head, void (*fn)(struct kr_rcu_head *head))
-{
-  head->fn = fn;
-  if (readers == 0) {
-    fn(head);
-    return;
-  }
-  head->room[0] = deferred;
-  deferred = head;
-}
-
 void kr_rcu_enqueue(struct kr_rcu_queue *queue, struct kr_rcu_link *link)
 {
   if (readers == 0) {
@@ -149,6 +130,21 @@ void kr_rcu_enqueue(struct kr_rcu_queue *queue, struct kr_rcu_link *link)
   }
   link->next = queue->waiting;
   queue->waiting = link;
+}
+
+static void run_head(struct kr_rcu_link *link)
+{
+  struct kr_rcu_head *head = (struct kr_rcu_head *)(void *)link; /* its first field */
+
+  head->fn(head);
+}
+
+void kr_rcu_defer(struct kr_rcu_head *head, void (*fn)(struct kr_rcu_head *head))
+{
+  static struct kr_rcu_queue heads = {.free = run_head};
+
+  head->fn = fn;
+  kr_rcu_enqueue(&heads, &head->link);
 }
 
 void kr_rcu_barrier(void)
