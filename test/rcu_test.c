@@ -449,9 +449,10 @@ END_TEST
 #if !defined(__SANITIZE_THREAD__) /* which ends a child that starts threads */
 static atomic_bool at_work;
 
-/* Puts all things into queues again and again, in read sections that a fork must not wait for. It
- * allocates nothing: a child that is made meanwhile does, and the address sanitizer's allocator
- * does not care for forks. */
+/* Puts all things into queues and has them freed, again and again, so that a fork finds it at one
+ * or the other; the former in read sections that a fork must not wait for. It allocates nothing: a
+ * child that is made meanwhile does, and the address sanitizer's allocator does not care for forks.
+ */
 static void *enqueue_all(void *arg)
 {
   (void)arg;
@@ -461,9 +462,7 @@ static void *enqueue_all(void *arg)
     }
     enqueue_half(&(int){0});
     enqueue_half(&(int){THINGS / 2});
-    while (count_freed(0, THINGS) < THINGS) {
-      sched_yield();
-    }
+    kr_rcu_barrier();
   }
   return NULL;
 }
@@ -472,16 +471,19 @@ static void *enqueue_all(void *arg)
  * and what was being freed is not freed again. */
 static void check_queues_in_child(void)
 {
-  static struct thing own;
+  static struct thing first, second;
 
   kr_rcu_barrier();
   for (int i = 0; i < THINGS; i++) {
     EXPECT(atomic_load(&things[i].freed) <= 1);
   }
   EXPECT(queue.waiting == NULL && other_queue.waiting == NULL);
-  kr_rcu_enqueue(&queue, &own.later);
+  EXPECT(queue.passing == NULL && other_queue.passing == NULL);
+  kr_rcu_enqueue(&queue, &first.later);
+  await(&first.freed, 1); /* by the child's own thread */
+  kr_rcu_enqueue(&queue, &second.later);
   kr_rcu_barrier();
-  EXPECT(atomic_load(&own.freed) == 1);
+  EXPECT(atomic_load(&second.freed) == 1);
 }
 
 static void fork_and_check(void)
