@@ -45,6 +45,7 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <urcu-bp.h>
 
 /* Only its address means something: the order "section ended -> what was deferred runs". */

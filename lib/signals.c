@@ -7,6 +7,8 @@
  */
 #include "lib/signals.h"
 
+#include <stddef.h>
+
 void kr_signals_block(sigset_t *saved)
 {
   sigset_t all;
