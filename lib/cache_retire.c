@@ -23,44 +23,25 @@ static bool on_server(const struct keyroute_location *location,
   return false;
 }
 
-/* The regions behind one of them (NULL = from the first on), some at a time; how many. */
-static size_t next_regions(const struct keyroute_table *table,
-                           struct keyroute_location *regions[KR_CACHE_SOME],
-                           const struct keyroute_location *behind)
-{
-  struct keyroute_bytes key = {NULL, 0};
-  void *values[KR_CACHE_SOME];
-
-  if (behind != NULL) {
-    key = keyroute_location_start_key(behind);
-  }
-  size_t count =
-      kr_skiplist_above(table->regions, values, behind != NULL ? &key : NULL, KR_CACHE_SOME);
-
-  for (size_t i = 0; i < count; i++) {
-    regions[i] = values[i];
-  }
-  return count;
-}
-
 /* Retire what matches the filter, if the table does. */
 static void retire_table(void *value, void *arg)
 {
   const struct keyroute_table *table = value;
   const struct kr_cache_filter *filter = arg;
   enum kr_evicted reason = filter->host != NULL ? KR_EVICTED_SERVER : KR_EVICTED_CLEARED;
-  struct keyroute_location *some[KR_CACHE_SOME];
-  size_t count = 0;
+  void *some[KR_CACHE_SOME], *last = NULL;
+  size_t count;
 
   if (filter->table.data != NULL && !kr_bytes_equal(filter->table, kr_table_name(table))) {
     return;
   }
-  while ((count = next_regions(table, some, count > 0 ? some[count - 1] : NULL)) > 0) {
+  while ((count = kr_skiplist_behind(table->regions, some, last, KR_CACHE_SOME)) > 0) {
     for (size_t i = 0; i < count; i++) {
       if (filter->host == NULL || on_server(some[i], filter)) {
         kr_location_retire(some[i], reason);
       }
     }
+    last = some[count - 1];
   }
 }
 

@@ -68,13 +68,7 @@ size_t kr_hand_ahead(struct kr_hand *hand, struct keyroute_location **regions, s
   size_t count = 0;
 
   while (max > 0 && hand->stop != NULL && count == 0) {
-    struct keyroute_bytes key = {NULL, 0};
-
-    if (hand->last != NULL) {
-      key = keyroute_location_start_key(hand->last);
-    }
-    count = kr_skiplist_above(hand->stop->regions, values, hand->last != NULL ? &key : NULL,
-                              max < SOME ? max : SOME);
+    count = kr_skiplist_behind(hand->stop->regions, values, hand->last, max < SOME ? max : SOME);
     if (count == 0) {
       kr_hand_skip(hand);
     }

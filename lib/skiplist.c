@@ -279,6 +279,14 @@ size_t kr_skiplist_above(const struct kr_skiplist *list, void **values,
   return count;
 }
 
+size_t kr_skiplist_behind(const struct kr_skiplist *list, void **values, const void *value,
+                          size_t max)
+{
+  struct keyroute_bytes key = value != NULL ? list->key_of(value) : kr_bytes(NULL, 0);
+
+  return kr_skiplist_above(list, values, value != NULL ? &key : NULL, max);
+}
+
 /* ---- Many keys ---- */
 
 /* So many walks side by side that the machine always waits for several lines at once. */

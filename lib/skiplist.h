@@ -63,4 +63,8 @@ void kr_skiplist_floor_many(const struct kr_skiplist *list, void **values,
 size_t kr_skiplist_above(const struct kr_skiplist *list, void **values,
                          const struct keyroute_bytes *key, size_t max);
 
+/* The same behind a value (NULL = all), which need not be in the list. */
+size_t kr_skiplist_behind(const struct kr_skiplist *list, void **values, const void *value,
+                          size_t max);
+
 #endif

@@ -485,6 +485,16 @@ static void check_above(const struct kr_skiplist *list, const struct oracle *ora
   }
 }
 
+/* Behind the value at this place, if there is one: what comes next. */
+static void check_behind(const struct kr_skiplist *list, const struct oracle *oracle, size_t at)
+{
+  void *next = NULL;
+  size_t count = kr_skiplist_behind(list, &next, at_or_none(oracle, at), 1);
+
+  MUST_EQ(count > 0, at_or_none(oracle, at + 1) != NULL);
+  MUST_EQ(next, at_or_none(oracle, at + 1));
+}
+
 static void check_queries(const struct kr_skiplist *list, const struct oracle *oracle,
                           struct keyroute_bytes key)
 {
@@ -500,6 +510,7 @@ static void check_queries(const struct kr_skiplist *list, const struct oracle *o
   MUST_EQ(kr_skiplist_last(list), at_or_none(oracle, oracle->count - 1));
   MUST_EQ(kr_skiplist_count(list), oracle->count);
   check_above(list, oracle, below + equal, &key);
+  check_behind(list, oracle, below + equal - 1);
 }
 
 static void check_put(struct kr_skiplist *list, struct oracle *oracle, struct keyroute_bytes key)
