@@ -11,8 +11,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { NODES = 3 };
+
+#define FORGIVEN "grpc.supp"
+
+/* grpc_supp.c */
+const char *__tsan_default_options(void);
+const char *__tsan_default_suppressions(void);
 
 static struct fake_bigtable *bigtable;
 static struct fake_bigtable_writes *writes;
@@ -35,22 +42,23 @@ static void configure(int port)
   setenv("HBASE_CONF_DIR", program_folder(), 1);
 }
 
-/* The program is not linked with grpc_supp.c, so it is told where the same stands for the thread
- * sanitizer, if it has that. */
+/* The program is not linked with grpc_supp.c, as this is, so it is told what that says to the
+ * thread sanitizer, if it has that. */
 static void forgive_grpc(void)
 {
-  const char *options = getenv("TSAN_OPTIONS"), *source = getenv("srcdir");
+  const char *options = getenv("TSAN_OPTIONS"), *forgiven = __tsan_default_suppressions();
   char text[1024];
 
-  snprintf(text, sizeof(text), "%s ignore_noninstrumented_modules=1 suppressions=%s/test/grpc.supp",
-           options != NULL ? options : "", source != NULL ? source : ".");
+  program_write_file(FORGIVEN, forgiven, strlen(forgiven));
+  snprintf(text, sizeof(text), "%s %s suppressions=%s", options != NULL ? options : "",
+           __tsan_default_options(), program_file(FORGIVEN));
   setenv("TSAN_OPTIONS", text, 1);
 }
 
 static void set_up(void)
 {
-  forgive_grpc();
   program_set_up();
+  forgive_grpc();
   bigtable = fake_bigtable_start(NODES);
   writes = fake_bigtable_writes_start(bigtable, NODES);
   for (int i = 0; i < NODES; i++) {
@@ -63,6 +71,7 @@ static void tear_down(void)
 {
   fake_bigtable_stop(bigtable);
   fake_bigtable_writes_free(writes);
+  unlink(program_file(FORGIVEN));
   program_tear_down();
 }
 

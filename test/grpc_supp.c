@@ -1,7 +1,8 @@
 /*
  * What the sanitizers are to forgive gRPC's libraries, and ZooKeeper's client; linked into test
  * programs that use gRPC, with or without ZooKeeper (zookeeper_supp.c is for those that use only
- * that). No entry names, or can match, code of keyroute.
+ * that). cli_range_test hands it on to the program that it runs. No entry names, or can match, code
+ * of keyroute.
  *
  *  - gRPC's libraries synchronise in ways that the thread sanitizer does not see, as they are not
  *    built with it.
