@@ -31,6 +31,7 @@ struct kr_cache *kr_cache_new(struct kr_mem *mem, struct kr_stats *stats)
     cache->stats = stats;
     cache->began_us = kr_clock_us();
     kr_name_map_init(&cache->names, mem);
+    pthread_mutex_init(&cache->epoch_lock, NULL);
     pthread_mutex_init(&cache->tables_lock, NULL);
   }
   return cache;
@@ -99,6 +100,7 @@ void kr_cache_free(struct kr_cache *cache)
   /* What still waits for its grace period uses the tables' memory and this cache's allocator. */
   kr_rcu_barrier();
   pthread_mutex_destroy(&cache->tables_lock);
+  pthread_mutex_destroy(&cache->epoch_lock);
   kr_free(mem, cache);
 }
 

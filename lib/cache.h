@@ -131,6 +131,11 @@ void kr_cache_retire(struct kr_cache *cache, const struct kr_cache_filter *filte
 uint64_t kr_cache_epoch(const struct kr_cache *cache);
 void kr_cache_new_epoch(struct kr_cache *cache);
 
+/* Loop: is it still that epoch? Then it stays so until kr_cache_end_store, and whoever drops
+ * something meanwhile finds what was stored. */
+bool kr_cache_begin_store(struct kr_cache *cache, uint64_t epoch);
+void kr_cache_end_store(struct kr_cache *cache);
+
 /* Loop: visit so many regions, from where the last visit ended, and take out those that are retired
  * and those whose time is over. As many as there are take one round. Tables that are left empty and
  * unused leave. */

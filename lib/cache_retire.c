@@ -1,6 +1,11 @@
 /*
  * Retiring regions from any thread: no hit gives them out any more, whatever the loop is doing. The
  * loop takes them out later (kr_cache_visit).
+ *
+ * What the loop has read and is about to store must not slip in behind who retires. So it looks at
+ * the epoch and stores under one lock, which is held as well while the epoch grows: what is stored
+ * before that is found and retired, and what is not is not stored. No more is under the lock; who
+ * retires holds it for an addition.
  */
 #include "lib/cache.h"
 
@@ -53,7 +58,24 @@ uint64_t kr_cache_epoch(const struct kr_cache *cache)
 
 void kr_cache_new_epoch(struct kr_cache *cache)
 {
+  pthread_mutex_lock(&cache->epoch_lock);
   atomic_fetch_add_explicit(&cache->epoch, 1, memory_order_acq_rel);
+  pthread_mutex_unlock(&cache->epoch_lock);
+}
+
+bool kr_cache_begin_store(struct kr_cache *cache, uint64_t epoch)
+{
+  pthread_mutex_lock(&cache->epoch_lock);
+  if (kr_cache_epoch(cache) == epoch) {
+    return true;
+  }
+  pthread_mutex_unlock(&cache->epoch_lock);
+  return false;
+}
+
+void kr_cache_end_store(struct kr_cache *cache)
+{
+  pthread_mutex_unlock(&cache->epoch_lock);
 }
 
 void kr_cache_retire(struct kr_cache *cache, const struct kr_cache_filter *filter)

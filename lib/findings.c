@@ -13,13 +13,6 @@
 #include "lib/bytes.h"
 #include "lib/clock.h"
 
-/* Store one region; *kept is what to answer with, counted. False = out of memory. */
-static bool store_one(struct kr_flight *flight, struct keyroute_location *location,
-                      struct keyroute_location **kept)
-{
-  return kr_cache_store(flight->means->cache, flight->table, location, flight->sent, kept) == 0;
-}
-
 /* Invariant 1. */
 bool kr_findings_usable(const struct keyroute_location *location)
 {
@@ -29,10 +22,20 @@ bool kr_findings_usable(const struct keyroute_location *location)
          (primary == NULL || primary->failed_until_us <= kr_clock_us());
 }
 
-/* That, and the epoch of invariant 2. */
-static bool worth_keeping(const struct kr_flight *flight, const struct keyroute_location *location)
+/* Store a region if that is so, and as long as the epoch of invariant 2 is. *kept is what to answer
+ * with, counted; NULL = it is not to be kept. False = out of memory. */
+static bool keep(struct kr_flight *flight, struct keyroute_location *location,
+                 struct keyroute_location **kept)
 {
-  return flight->epoch == kr_cache_epoch(flight->means->cache) && kr_findings_usable(location);
+  struct kr_cache *cache = flight->means->cache;
+  int error = 0;
+
+  *kept = NULL;
+  if (kr_findings_usable(location) && kr_cache_begin_store(cache, flight->epoch)) {
+    error = kr_cache_store(cache, flight->table, location, flight->sent, kept);
+    kr_cache_end_store(cache);
+  }
+  return error == 0;
 }
 
 bool kr_findings_doubtful(const struct kr_flight *flight, const struct keyroute_location *location)
@@ -48,8 +51,8 @@ void kr_findings_store_others(struct kr_flight *flight, const struct keyroute_lo
     const struct kr_catalog_row *row = &flight->rows[i];
     struct keyroute_location *kept;
 
-    if (kr_check_live(row) && row->location != wanted && worth_keeping(flight, row->location) &&
-        !kr_findings_doubtful(flight, row->location) && store_one(flight, row->location, &kept)) {
+    if (kr_check_live(row) && row->location != wanted &&
+        !kr_findings_doubtful(flight, row->location) && keep(flight, row->location, &kept)) {
       keyroute_location_release(kept);
     }
   }
@@ -83,12 +86,13 @@ static void give_way(struct kr_flight *flight)
 
 bool kr_findings_store(struct kr_flight *flight, struct keyroute_location *location)
 {
-  if (!worth_keeping(flight, location)) {
+  if (!keep(flight, location, &flight->location)) {
+    return false;
+  }
+  if (flight->location == NULL) {
     /* Whoever asked is told what it lacks. */
     kr_findings_forget_row(flight);
     flight->location = keyroute_location_ref(location);
-  } else if (!store_one(flight, location, &flight->location)) {
-    return false;
   } else if (kr_location_stored(flight->location) == 0) {
     give_way(flight);
   }

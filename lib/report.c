@@ -168,19 +168,32 @@ struct matter {
   bool is_entry;                   /* the entry is the reported answer */
 };
 
+/* Put fresh in the entry's place, unless something was dropped since the report (invariant 6). */
+static bool replace(struct kr_reports *reports, const struct matter *matter,
+                    struct keyroute_location *fresh)
+{
+  struct kr_cache *cache = reports->means.cache;
+
+  if (!kr_cache_begin_store(cache, matter->report->epoch)) {
+    return false;
+  }
+  bool replaced = kr_cache_replace(cache, matter->table, matter->entry, fresh);
+
+  kr_cache_end_store(cache);
+  return replaced;
+}
+
 /* Give the same answer out again, without a read: in a new handle, for the old one is retired. */
 static void renew(struct kr_reports *reports, const struct matter *matter)
 {
   struct kr_cache *cache = reports->means.cache;
-  struct keyroute_location *copy = NULL;
 
   if (!kr_location_retired(matter->entry)) {
     return; /* it is in a new handle already */
   }
-  if (matter->report->epoch == kr_cache_epoch(cache)) {
-    copy = kr_location_copy(matter->entry);
-  }
-  if (copy == NULL || !kr_cache_replace(cache, matter->table, matter->entry, copy)) {
+  struct keyroute_location *copy = kr_location_copy(matter->entry);
+
+  if (copy == NULL || !replace(reports, matter, copy)) {
     kr_cache_remove(cache, matter->table, matter->entry);
   }
   keyroute_location_release(copy);
@@ -289,14 +302,13 @@ static struct keyroute_location *follow(struct kr_reports *reports, const struct
 static bool take_hint(struct kr_reports *reports, const struct matter *matter)
 {
   const struct kr_report *report = matter->report;
-  struct kr_cache *cache = reports->means.cache;
 
   if (matter->table == NULL || report->host == NULL || report->location->hops >= HOPS_MAX ||
-      names_itself(report) || report->epoch != kr_cache_epoch(cache) || !is_news(reports, matter)) {
+      names_itself(report) || !is_news(reports, matter)) {
     return false;
   }
   struct keyroute_location *moved = follow(reports, matter);
-  bool taken = moved != NULL && kr_cache_replace(cache, matter->table, matter->entry, moved);
+  bool taken = moved != NULL && replace(reports, matter, moved);
 
   keyroute_location_release(moved);
   return taken;

@@ -83,12 +83,14 @@ static int keep(const struct kr_survey *survey, struct kr_catalog_row *row)
   struct keyroute_connection *conn = survey->call->conn;
   struct keyroute_location *found = row->location;
 
-  if (!kr_check_live(row) || survey->epoch != kr_cache_epoch(conn->cache) ||
-      !kr_findings_usable(found) || kr_reports_doubt(conn->reports, found, survey->sent)) {
+  if (!kr_check_live(row) || !kr_findings_usable(found) ||
+      kr_reports_doubt(conn->reports, found, survey->sent) ||
+      !kr_cache_begin_store(conn->cache, survey->epoch)) {
     return 0;
   }
   int error = kr_cache_store(conn->cache, survey->table, found, survey->sent, &row->location);
 
+  kr_cache_end_store(conn->cache);
   if (error == 0) {
     keyroute_location_release(found);
   }

@@ -14,11 +14,17 @@ static atomic_long calls, live;
 static atomic_long fail_at; /* 0 = none */
 static atomic_bool fail_on; /* and all after it */
 
+static atomic_long call_at; /* 0 = never */
+static void (*to_call)(void);
+
 static bool refuses(void)
 {
   long call = atomic_fetch_add(&calls, 1) + 1;
   long at = atomic_load(&fail_at);
 
+  if (call == atomic_load(&call_at)) {
+    to_call();
+  }
   return at > 0 && (call == at || (call > at && atomic_load(&fail_on)));
 }
 
@@ -71,6 +77,12 @@ void mem_fail_from(long n)
 {
   mem_fail(n);
   atomic_store(&fail_on, n > 0);
+}
+
+void mem_call(long n, void (*fn)(void))
+{
+  to_call = fn;
+  atomic_store(&call_at, n > 0 ? atomic_load(&calls) + n : 0);
 }
 
 bool mem_has_failed(void)

@@ -24,6 +24,9 @@ void mem_fail_from(long n);
 /* Has the allocation that was to fail been asked for? */
 bool mem_has_failed(void);
 
+/* Have fn called in the middle of the n-th allocation from now; 0 = in none any more. */
+void mem_call(long n, void (*fn)(void));
+
 /* Allocations not yet freed. */
 long mem_live(void);
 
