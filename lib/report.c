@@ -18,7 +18,8 @@
  *     Places that were named, not read, count hops; after HOPS_MAX of them the catalog is asked.
  *  5. Dropping a server is one step, limited like a read: each drop costs as many reads as there
  *     are regions on it. Where it may not, only the region of the report is looked at.
- *  6. What was dropped from outside meanwhile (the cache's epoch) is not brought back.
+ *  6. What was dropped from outside, before the report (the reason why it is retired tells) or
+ *     meanwhile (the cache's epoch), is not brought back.
  *
  * Without memory to remember a report (a note, a copy), the entry merely goes: the next lookup
  * reads the catalog. A location of another connection has servers of that one, which are neither
@@ -191,7 +192,8 @@ static void renew(struct kr_reports *reports, const struct matter *matter)
   if (!kr_location_retired(matter->entry)) {
     return; /* it is in a new handle already */
   }
-  struct keyroute_location *copy = kr_location_copy(matter->entry);
+  bool was_dropped = kr_location_own_reason(matter->entry) != KR_EVICTED_REPORTED;
+  struct keyroute_location *copy = !was_dropped ? kr_location_copy(matter->entry) : NULL;
 
   if (copy == NULL || !replace(reports, matter, copy)) {
     kr_cache_remove(cache, matter->table, matter->entry);
