@@ -9,6 +9,7 @@
  *  2. A handle that was reported is not given to a call that begins later.
  *  3. Each call has one answer; nothing is pending, and no memory held, after the close.
  *  4. No call ends long after its deadline.
+ *  5. What was cleared is given to no call that begins later, unless it was true since.
  *
  * KEYROUTE_STRESS_MS is how long each round goes on, KEYROUTE_STRESS_SEED what the dice begin with.
  */
@@ -318,8 +319,8 @@ static bool is_version(const struct version *version, const struct keyroute_loca
                            keyroute_location_seqnum(location, 0) == version->seqnum));
 }
 
-/* Was that true, and if `fresh` then since the call began? */
-static bool was_true(const struct keyroute_location *location, int64_t began_us, bool fresh)
+/* Was that true, and if `fresh` then since that time? */
+static bool was_true(const struct keyroute_location *location, int64_t since_us, bool fresh)
 {
   int64_t id = keyroute_location_region_id(location);
   bool good = false;
@@ -328,7 +329,7 @@ static bool was_true(const struct keyroute_location *location, int64_t began_us,
   int at = id > 0 && id <= last_id ? newest_of[id] : -1;
 
   for (; at >= 0 && !good; at = history[at].older) {
-    good = is_version(&history[at], location) && (!fresh || history[at].until_us >= began_us);
+    good = is_version(&history[at], location) && (!fresh || history[at].until_us >= since_us);
   }
   pthread_mutex_unlock(&history_lock);
   return good;
@@ -370,6 +371,17 @@ static void forget_reported(void)
   }
 }
 
+/* When the last clearing that has ended began, of a table and of a place. */
+static atomic_llong table_cleared_us[TABLES], place_cleared_us[PLACES];
+
+static void note_cleared(atomic_llong *at, int64_t began_us)
+{
+  long long noted = atomic_load(at);
+
+  while (noted < began_us && !atomic_compare_exchange_weak(at, &noted, began_us)) {
+  }
+}
+
 /* A question, and what is needed to judge its answer. */
 struct question {
   atomic_int answers;
@@ -378,13 +390,33 @@ struct question {
   char row[8];
   struct keyroute_call call;
   int64_t began_us;
+  int64_t table_cleared_us, place_cleared_us[PLACES];
   struct question *next;
 };
+
+/* Since when must a location have been true, for what was cleared before the call? 0 = ever. */
+static int64_t cleared_before(const struct question *question,
+                              const struct keyroute_location *location)
+{
+  const char *host = keyroute_location_host(location, 0);
+  int place = keyroute_location_port(location, 0) - FIRST_PORT;
+  int64_t cleared_us = question->table_cleared_us;
+
+  if (host != NULL && strncmp(host, "hint", 4) == 0) {
+    return 0; /* told since, of whatever region */
+  }
+  if (host != NULL && place >= 0 && place < PLACES &&
+      question->place_cleared_us[place] > cleared_us) {
+    cleared_us = question->place_cleared_us[place];
+  }
+  return cleared_us;
+}
 
 static void judge_location(const struct question *question,
                            const struct keyroute_location *location)
 {
   bool fresh = (question->call.flags & KEYROUTE_REFRESH) != 0;
+  int64_t cleared_us = cleared_before(question, location);
   struct keyroute_bytes start = keyroute_location_start_key(location);
 
   if (!was_true(location, question->began_us, fresh)) {
@@ -393,6 +425,11 @@ static void judge_location(const struct question *question,
           (long long)keyroute_location_region_id(location), (int)start.len,
           (const char *)start.data, keyroute_location_host(location, 0),
           keyroute_location_port(location, 0), (long long)keyroute_location_seqnum(location, 0));
+  }
+  if (cleared_us > 0 && !was_true(location, cleared_us, true)) {
+    WRONG("table %s row %s flags %x: region %lld on port %d came back after a clear\n",
+          names[question->table], question->row, question->call.flags,
+          (long long)keyroute_location_region_id(location), keyroute_location_port(location, 0));
   }
   if (came_back(location, question->began_us)) {
     WRONG("table %s row %s flags %x: a reported handle came back\n", names[question->table],
@@ -460,6 +497,10 @@ static void make_question(struct question *question, uint64_t *seed)
   }
   if (dice(seed, 8) == 0) {
     question->call.replica = question->table == 1 ? (int)dice(seed, 4) - 1 : KEYROUTE_REPLICA_ANY;
+  }
+  question->table_cleared_us = atomic_load(&table_cleared_us[question->table]);
+  for (int i = 0; i < PLACES; i++) {
+    question->place_cleared_us[i] = atomic_load(&place_cleared_us[i]);
   }
   question->began_us = now_us();
 }
@@ -625,18 +666,37 @@ static void peek(uint64_t *seed)
   keyroute_peek_end();
 }
 
+static void clear_place(int place, bool any)
+{
+  int64_t began_us = now_us();
+  int error =
+      keyroute_clear_server(cluster.conn, "127.0.0.1", FIRST_PORT + place, any ? 0 : 100 + place);
+
+  if (error == 0) {
+    note_cleared(&place_cleared_us[place], began_us);
+  }
+}
+
 static void clear(uint64_t *seed)
 {
+  int64_t began_us = now_us();
+  int table = (int)dice(seed, TABLES);
+
   switch (dice(seed, 3)) {
   case 0:
-    keyroute_clear_all(cluster.conn);
+    if (keyroute_clear_all(cluster.conn) == 0) {
+      for (int i = 0; i < TABLES; i++) {
+        note_cleared(&table_cleared_us[i], began_us);
+      }
+    }
     break;
   case 1:
-    keyroute_clear_table(cluster.conn, names[dice(seed, TABLES)]);
+    if (keyroute_clear_table(cluster.conn, names[table]) == 0) {
+      note_cleared(&table_cleared_us[table], began_us);
+    }
     break;
   default:
-    keyroute_clear_server(cluster.conn, "127.0.0.1", FIRST_PORT + (int)dice(seed, PLACES),
-                          dice(seed, 2) == 0 ? 0 : 100);
+    clear_place((int)dice(seed, PLACES), dice(seed, 2) == 0);
     break;
   }
 }
