@@ -8,6 +8,8 @@
  *     ends at the first comma, the id begins behind the last, whatever stands between is start key.
  *  2. What is not there, too large or left over makes the whole name or value CORRUPT. Whether a
  *     value fits its row is for the catalog to say.
+ *  3. A RegionInfo is read field by field (wire.h), not unpacked: each row of the catalog has one,
+ *     of which protobuf-c would make six pieces of memory.
  *
  * Pure: any thread. Source: hbase-client RegionInfo, RegionInfoBuilder; HBase.proto
  */
@@ -15,8 +17,7 @@
 
 #include "lib/buf.h"
 #include "lib/bytes.h"
-#include "lib/proto/hbase.pb-c.h"
-#include "lib/proto_alloc.h"
+#include "lib/wire.h"
 
 #include <md5.h>
 #include <stdio.h>
@@ -26,6 +27,12 @@
 #define REPLICA_MAX 0xffff     /* four hex digits in a name */
 
 /* ---- Names ----------------------------------------------------------------------------------- */
+
+/* Those of an MD5: no capitals. */
+static bool is_hex_digit(char digit)
+{
+  return (digit >= '0' && digit <= '9') || (digit >= 'a' && digit <= 'f');
+}
 
 /* Read ".encoded.", or nothing at all. */
 static bool parse_encoded(struct keyroute_bytes *encoded, struct keyroute_bytes rest)
@@ -41,7 +48,7 @@ static bool parse_encoded(struct keyroute_bytes *encoded, struct keyroute_bytes 
     return false;
   }
   for (size_t i = 1; i <= KR_REGION_ENCODED_LEN; i++) {
-    if (text[i] == '\0' || strchr("0123456789abcdef", text[i]) == NULL) {
+    if (!is_hex_digit(text[i])) {
       return false;
     }
   }
@@ -108,91 +115,142 @@ void kr_region_encoded_name(char out[KR_REGION_ENCODED_LEN + 1], struct keyroute
 
 /* ---- RegionInfo ------------------------------------------------------------------------------ */
 
+/* What a message's fields are written with. */
+enum {
+  INFO_ID = KR_WIRE_NUMBER(1),
+  INFO_TABLE = KR_WIRE_BYTES(2),
+  INFO_START_KEY = KR_WIRE_BYTES(3),
+  INFO_END_KEY = KR_WIRE_BYTES(4),
+  INFO_OFFLINE = KR_WIRE_NUMBER(5),
+  INFO_SPLIT = KR_WIRE_NUMBER(6),
+  INFO_REPLICA = KR_WIRE_NUMBER(7),
+  INFO_LAST = 7,
+  TABLE_NAMESPACE = KR_WIRE_BYTES(1),
+  TABLE_QUALIFIER = KR_WIRE_BYTES(2),
+  TABLE_LAST = 2,
+};
+
+/* What a message says: views into it. */
+struct fields {
+  struct keyroute_bytes namespace, qualifier, start_key, end_key;
+  uint64_t id;
+  int32_t replica;
+  bool has_id, offline, split;
+};
+
+/* A field of a newer server is passed over; one that is known but of another kind is nonsense. */
+static void pass_over(struct kr_reader *reader, uint64_t tag, unsigned last)
+{
+  reader->bad = reader->bad || tag >> 3 <= last;
+}
+
+static bool read_table(struct fields *out, struct keyroute_bytes message)
+{
+  struct kr_reader reader = kr_reader(message);
+
+  while (kr_reader_left(&reader) > 0) {
+    struct kr_wire_field field = kr_wire_read(&reader);
+
+    if (field.tag == TABLE_NAMESPACE) {
+      out->namespace = field.bytes;
+    } else if (field.tag == TABLE_QUALIFIER) {
+      out->qualifier = field.bytes;
+    } else {
+      pass_over(&reader, field.tag, TABLE_LAST);
+    }
+  }
+  return !reader.bad;
+}
+
+static void read_field(struct fields *out, struct kr_reader *reader)
+{
+  struct kr_wire_field field = kr_wire_read(reader);
+
+  switch (field.tag) {
+  case INFO_ID:
+    out->has_id = true;
+    out->id = field.number;
+    break;
+  case INFO_TABLE:
+    reader->bad = reader->bad || !read_table(out, field.bytes);
+    break;
+  case INFO_START_KEY:
+    out->start_key = field.bytes;
+    break;
+  case INFO_END_KEY:
+    out->end_key = field.bytes;
+    break;
+  case INFO_OFFLINE:
+    out->offline = field.number != 0;
+    break;
+  case INFO_SPLIT:
+    out->split = field.number != 0;
+    break;
+  case INFO_REPLICA:
+    out->replica = (int32_t)field.number;
+    break;
+  default:
+    pass_over(reader, field.tag, INFO_LAST);
+  }
+}
+
 /* HBase requires region_id and both parts of the table's name; the rest has defaults. */
-static bool believable(const Kr__Pb__RegionInfo *message)
+static bool believable(const struct fields *fields)
 {
-  const Kr__Pb__TableName *table = message->table_name;
-
-  return message->has_region_id && message->region_id <= INT64_MAX && table != NULL &&
-         table->has_namespace_ && table->namespace_.len > 0 && table->has_qualifier &&
-         table->qualifier.len > 0 && message->replica_id >= 0 && message->replica_id <= REPLICA_MAX;
+  return fields->has_id && fields->id <= INT64_MAX && fields->namespace.len > 0 &&
+         fields->qualifier.len > 0 && fields->replica >= 0 && fields->replica <= REPLICA_MAX;
 }
 
-/* Copy bytes to *at, move it behind them, and give the copy. */
-static struct keyroute_bytes place(char **at, struct keyroute_bytes bytes)
+static bool read_info(struct fields *out, struct keyroute_bytes value)
 {
-  char *to = *at;
+  struct kr_reader reader = kr_reader(value);
 
-  if (bytes.len > 0) {
-    memcpy(to, bytes.data, bytes.len);
+  *out = (struct fields){.has_id = false};
+  if (kr_read_u32(&reader) != PBUF_MAGIC) {
+    return false;
   }
-  *at += bytes.len;
-  return kr_bytes(to, bytes.len);
+  while (kr_reader_left(&reader) > 0) {
+    read_field(out, &reader);
+  }
+  return !reader.bad && believable(out);
 }
 
-static struct keyroute_bytes place_table(char **at, const Kr__Pb__TableName *table)
+static struct keyroute_bytes put_table(uint8_t **to, const struct fields *fields)
 {
-  char *to = *at;
+  const uint8_t *begin = *to;
 
-  if (!kr_bytes_equal(kr_proto_bytes(table->namespace_), keyroute_string("default"))) {
-    place(at, kr_proto_bytes(table->namespace_));
-    place(at, kr_bytes(":", 1));
+  if (!kr_bytes_equal(fields->namespace, keyroute_string("default"))) {
+    kr_bytes_put(to, fields->namespace);
+    kr_bytes_put(to, kr_bytes(":", 1));
   }
-  place(at, kr_proto_bytes(table->qualifier));
-  return kr_bytes(to, (size_t)(*at - to));
-}
-
-/* Copy what a message says into one allocation; NULL = out of memory. */
-static struct kr_region_info *info_new(struct kr_mem *mem, const Kr__Pb__RegionInfo *message)
-{
-  const Kr__Pb__TableName *table = message->table_name;
-  size_t room = table->namespace_.len + 1 + table->qualifier.len + message->start_key.len +
-                message->end_key.len;
-  struct kr_region_info *info = kr_alloc(mem, sizeof(*info) + room);
-
-  if (info == NULL) {
-    return NULL;
-  }
-  char *at = (char *)(info + 1);
-
-  info->table = place_table(&at, table);
-  info->start_key = place(&at, kr_proto_bytes(message->start_key));
-  info->end_key = place(&at, kr_proto_bytes(message->end_key));
-  info->id = (int64_t)message->region_id;
-  info->replica = message->replica_id;
-  info->offline = message->offline;
-  info->split = message->split;
-  return info;
+  kr_bytes_put(to, fields->qualifier);
+  return kr_bytes(begin, (size_t)(*to - begin));
 }
 
 int kr_region_info_parse(struct kr_region_info **out, struct kr_mem *mem,
                          struct keyroute_bytes value)
 {
-  ProtobufCAllocator allocator = kr_proto_allocator(mem);
-  struct kr_reader reader = kr_reader(value);
+  struct fields fields;
 
-  if (kr_read_u32(&reader) != PBUF_MAGIC) {
+  if (!read_info(&fields, value)) {
     return KEYROUTE_E_CORRUPT;
   }
-  struct keyroute_bytes body = kr_read_bytes(&reader, kr_reader_left(&reader));
-  bool is_short;
-  Kr__Pb__RegionInfo *message =
-      kr_proto_unpack(&kr__pb__region_info__descriptor, mem, body, &is_short);
+  struct kr_region_info *info =
+      kr_alloc(mem, sizeof(*info) + fields.namespace.len + 1 + fields.qualifier.len +
+                        fields.start_key.len + fields.end_key.len);
 
-  if (message == NULL) {
-    return is_short ? KEYROUTE_E_NO_MEMORY : KEYROUTE_E_CORRUPT;
+  if (info == NULL) {
+    return KEYROUTE_E_NO_MEMORY;
   }
-  int error = believable(message) ? 0 : KEYROUTE_E_CORRUPT;
+  uint8_t *to = (uint8_t *)(info + 1);
 
-  if (error == 0) {
-    struct kr_region_info *info = info_new(mem, message);
-
-    if (info != NULL) {
-      *out = info;
-    } else {
-      error = KEYROUTE_E_NO_MEMORY;
-    }
-  }
-  kr__pb__region_info__free_unpacked(message, &allocator);
-  return error;
+  info->table = put_table(&to, &fields);
+  info->start_key = kr_bytes_put(&to, fields.start_key);
+  info->end_key = kr_bytes_put(&to, fields.end_key);
+  info->id = (int64_t)fields.id;
+  info->replica = fields.replica;
+  info->offline = fields.offline;
+  info->split = fields.split;
+  *out = info;
+  return 0;
 }
