@@ -40,6 +40,9 @@ struct kr_flight_host {
   void (*locate)(struct kr_locator *locator, struct kr_lookup *lookup);
   void (*withdraw)(struct kr_locator *locator, struct kr_lookup *lookup);
 
+  /* Does any member have a trace? Else a step need not be told, nor what is said of it be made. */
+  bool (*traced)(const struct kr_flight *flight);
+
   /* A step is over; a request was sent. For the members' traces and counts. */
   void (*step)(struct kr_flight *flight, const char *name, int64_t began_us, const char *server,
                const char *detail);

@@ -172,7 +172,19 @@ static void flight_ended(struct kr_flight *flight)
 
 /* ---- Members' traces and counts ---- */
 
-/* Of a flight that is made for another flight, those of the other. */
+/* Of a flight that is made for another flight, those of the other: so do all of these. */
+static bool flight_traced(const struct kr_flight *flight)
+{
+  const struct kr_lookup *lookup;
+
+  DL_FOREACH (flight->members, lookup) {
+    if (lookup->trace != NULL || (lookup->flight_of != NULL && flight_traced(lookup->flight_of))) {
+      return true;
+    }
+  }
+  return false;
+}
+
 static void flight_step(struct kr_flight *flight, const char *name, int64_t began_us,
                         const char *server, const char *detail)
 {
@@ -209,6 +221,7 @@ static void withdraw(struct kr_locator *locator, struct kr_lookup *lookup);
 static const struct kr_flight_host host = {
     .locate = kr_locator_start,
     .withdraw = withdraw,
+    .traced = flight_traced,
     .step = flight_step,
     .sent = flight_sent,
     .ended = flight_ended,

@@ -78,7 +78,9 @@ bool kr_parent_scan_answered(struct kr_flight *flight, const struct kr_failure *
     kr_flight_end_step(flight, failure->server, failure->message);
     return false;
   }
-  end_scan_step(flight, rows);
+  if (flight->host->traced(flight)) {
+    end_scan_step(flight, rows);
+  }
   return true;
 }
 
