@@ -1,8 +1,8 @@
 /*
  * Reading what others sent, and writing what we send.
  *
- * A reader never believes a length: it compares it with what is left before it moves. This is the
- * only file that moves a read pointer, so this is the only file to check for over-reads.
+ * A reader never believes a length: it compares it with what is left before it moves. This file and
+ * its header are all that moves a read pointer, so they are all to check for over-reads.
  *
  *  1. `at` never passes `end`.
  *  2. Once `bad` is set it stays set, and every read gives zeros or empty bytes.
@@ -20,50 +20,6 @@ struct kr_reader kr_reader(struct keyroute_bytes bytes)
   const uint8_t *data = bytes.len > 0 ? bytes.data : &nothing;
 
   return (struct kr_reader){data, data + bytes.len, false};
-}
-
-size_t kr_reader_left(const struct kr_reader *reader)
-{
-  return reader->bad ? 0 : (size_t)(reader->end - reader->at);
-}
-
-/* Move over len bytes and give where they began, or NULL. */
-static const uint8_t *advance(struct kr_reader *reader, uint64_t len)
-{
-  if (reader->bad || len > (uint64_t)(reader->end - reader->at)) {
-    reader->bad = true;
-    return NULL;
-  }
-  reader->at += len;
-  return reader->at - len;
-}
-
-uint8_t kr_read_u8(struct kr_reader *reader)
-{
-  const uint8_t *from = advance(reader, 1);
-
-  return from != NULL ? *from : 0;
-}
-
-uint16_t kr_read_u16(struct kr_reader *reader)
-{
-  const uint8_t *from = advance(reader, 2);
-
-  return (uint16_t)(from != NULL ? from[0] << 8 | from[1] : 0);
-}
-
-uint32_t kr_read_u32(struct kr_reader *reader)
-{
-  const uint8_t *from = advance(reader, 4);
-
-  return from != NULL ? kr_bytes_four(from) : 0;
-}
-
-uint64_t kr_read_u64(struct kr_reader *reader)
-{
-  const uint8_t *from = advance(reader, 8);
-
-  return from != NULL ? kr_bytes_eight(from) : 0;
 }
 
 uint64_t kr_read_varint(struct kr_reader *reader)
@@ -84,14 +40,6 @@ uint64_t kr_read_varint(struct kr_reader *reader)
   }
   reader->bad = true;
   return 0;
-}
-
-struct keyroute_bytes kr_read_bytes(struct kr_reader *reader, uint64_t len)
-{
-  const uint8_t *from = advance(reader, len);
-
-  return from != NULL ? (struct keyroute_bytes){from, (size_t)len}
-                      : (struct keyroute_bytes){NULL, 0};
 }
 
 void kr_buf_init(struct kr_buf *buf, struct kr_mem *mem)
