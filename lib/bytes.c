@@ -24,11 +24,6 @@ int kr_bytes_compare(struct keyroute_bytes a, struct keyroute_bytes b)
   return (a.len > b.len) - (a.len < b.len);
 }
 
-bool kr_bytes_equal(struct keyroute_bytes a, struct keyroute_bytes b)
-{
-  return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
-}
-
 struct keyroute_bytes keyroute_string(const char *text)
 {
   return kr_bytes(text, text != NULL ? strlen(text) : 0);

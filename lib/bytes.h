@@ -3,16 +3,29 @@
 
 #include "keyroute/keyroute.h"
 
+#include <string.h>
+
 /* For what a hit is made of, where a call would take as long as what is called. */
 #define KR_ALWAYS_INLINE static inline __attribute__((always_inline))
 
 /* Order of unsigned bytes; a prefix sorts first. Negative, 0, positive. */
 int kr_bytes_compare(struct keyroute_bytes a, struct keyroute_bytes b);
-bool kr_bytes_equal(struct keyroute_bytes a, struct keyroute_bytes b);
 
 static inline struct keyroute_bytes kr_bytes(const void *data, size_t len)
 {
   return (struct keyroute_bytes){data, len};
+}
+
+/* Inline, for most that differ do so in length. */
+static inline bool kr_bytes_equal(struct keyroute_bytes a, struct keyroute_bytes b)
+{
+  return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+}
+
+/* Is it that text? Inline, for of a literal compilers know how long it is. */
+static inline bool kr_bytes_is(struct keyroute_bytes bytes, const char *text)
+{
+  return kr_bytes_equal(bytes, kr_bytes(text, strlen(text)));
 }
 
 /* The bytes from there on, of which there are as many at least. By the address: those of an empty

@@ -94,23 +94,19 @@ static const char *disagreement(const struct kr_region_name *name,
   return NULL;
 }
 
-/* The replica a qualifier speaks of: "server" 0, "server_0001" 1; -1 = of something else. */
-static int replica_of(struct keyroute_bytes qualifier, const char *column)
+/* The replica that what stands behind a column's name speaks of: "" 0, "_0001" 1; -1 = none. */
+static int replica_behind(struct keyroute_bytes end)
 {
-  size_t len = strlen(column);
-  const char *text = qualifier.data;
+  const char *text = end.data;
   int replica = 0;
 
-  if (qualifier.len < len || memcmp(text, column, len) != 0) {
-    return -1;
-  }
-  if (qualifier.len == len) {
+  if (end.len == 0) {
     return 0;
   }
-  if (qualifier.len != len + 5 || text[len] != '_') {
+  if (end.len != 5 || text[0] != '_') {
     return -1;
   }
-  for (size_t i = len + 1; i < qualifier.len; i++) {
+  for (size_t i = 1; i < end.len; i++) {
     static const char digits[] = "0123456789ABCDEF";
     const char *digit = text[i] != '\0' ? strchr(digits, text[i]) : NULL;
 
@@ -120,6 +116,18 @@ static int replica_of(struct keyroute_bytes qualifier, const char *column)
     replica = replica * 16 + (int)(digit - digits);
   }
   return replica > 0 && replica < KR_REPLICAS_MAX ? replica : -1;
+}
+
+/* The replica a qualifier speaks of: "server" 0, "server_0001" 1; -1 = of something else. Inline,
+ * for each cell is held against each column, and of a literal compilers know how long it is. */
+static inline int replica_of(struct keyroute_bytes qualifier, const char *column)
+{
+  size_t len = strlen(column);
+
+  if (qualifier.len < len || memcmp(qualifier.data, column, len) != 0) {
+    return -1;
+  }
+  return replica_behind(kr_bytes_from(qualifier, len));
 }
 
 /* What the columns of one replica say. */
@@ -167,7 +175,7 @@ static int collect(struct columns *columns, const struct kr_row *row, struct key
     const struct kr_cell *cell = &row->cells[i];
     int replica;
 
-    if (kr_bytes_equal(cell->qualifier, keyroute_string("state"))) {
+    if (kr_bytes_is(cell->qualifier, "state")) {
       *state = cell->value;
     } else if ((replica = replica_of(cell->qualifier, "server")) >= 0) {
       columns_of(columns, replica)->server = cell->value;

@@ -60,11 +60,12 @@ struct kr_cell kr_cell_read(struct kr_reader *reader)
 const struct kr_cell *kr_row_find(const struct kr_row *row, const char *family,
                                   const char *qualifier)
 {
+  struct keyroute_bytes wanted = keyroute_string(qualifier), in = keyroute_string(family);
+
   for (size_t i = 0; i < row->cell_count; i++) {
     const struct kr_cell *cell = &row->cells[i];
 
-    if (kr_bytes_equal(cell->family, keyroute_string(family)) &&
-        kr_bytes_equal(cell->qualifier, keyroute_string(qualifier))) {
+    if (kr_bytes_equal(cell->qualifier, wanted) && kr_bytes_equal(cell->family, in)) {
       return cell;
     }
   }

@@ -54,7 +54,7 @@ enum kr_region_state kr_region_state_parse(struct keyroute_bytes name)
     return KR_STATE_UNKNOWN;
   }
   for (int i = KR_STATE_OFFLINE; i < KR_STATE_OTHER; i++) {
-    if (kr_bytes_equal(name, keyroute_string(state_names[i]))) {
+    if (kr_bytes_is(name, state_names[i])) {
       return (enum kr_region_state)i;
     }
   }
