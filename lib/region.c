@@ -93,8 +93,18 @@ static void hash(MD5_CTX *md5, struct keyroute_bytes bytes)
 
 size_t kr_region_id_text(char out[KR_REGION_ID_ROOM], int64_t id, int replica)
 {
-  return (size_t)snprintf(out, KR_REGION_ID_ROOM, replica > 0 ? "%lld_%04X" : "%lld", (long long)id,
-                          (unsigned)replica);
+  char digits[20];
+  size_t len = 0, at = sizeof(digits);
+
+  for (uint64_t left = (uint64_t)id; len == 0 || left > 0; left /= 10) {
+    digits[--at] = (char)('0' + left % 10);
+    len++;
+  }
+  memcpy(out, digits + at, len);
+  if (replica > 0) {
+    len += (size_t)snprintf(out + len, KR_REGION_ID_ROOM - len, "_%04X", (unsigned)replica);
+  }
+  return len;
 }
 
 void kr_region_encoded_name(char out[KR_REGION_ENCODED_LEN + 1], struct keyroute_bytes table,
@@ -219,7 +229,7 @@ static struct keyroute_bytes put_table(uint8_t **to, const struct fields *fields
 {
   const uint8_t *begin = *to;
 
-  if (!kr_bytes_equal(fields->namespace, keyroute_string("default"))) {
+  if (!kr_bytes_is(fields->namespace, "default")) {
     kr_bytes_put(to, fields->namespace);
     kr_bytes_put(to, kr_bytes(":", 1));
   }
