@@ -671,7 +671,7 @@ struct kr_rpc_request *kr_rpc_start(struct kr_rpc *rpc, const char *host, int po
   request->cb = cb;
   request->arg = arg;
   request->timeout_ms = call->timeout_ms;
-  snprintf(request->method, sizeof(request->method), "%s", call->method);
+  memcpy(request->method, call->method, strnlen(call->method, sizeof(request->method) - 1));
   kr_buf_init(&request->unsent, rpc->mem);
   if (!add_request(conn, request)) {
     kr_free(rpc->mem, request);
