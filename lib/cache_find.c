@@ -102,32 +102,39 @@ size_t kr_table_count_above(const struct keyroute_table *table, struct keyroute_
   return count;
 }
 
-/* The live region that ends where this one starts, or NULL. */
-static struct keyroute_location *right_below(const struct keyroute_table *table,
-                                             const struct keyroute_location *location)
+/* Is it a live region, and does it end where the other one starts? */
+static bool is_right_below(const struct keyroute_location *below,
+                           const struct keyroute_location *location)
 {
-  struct keyroute_bytes start = keyroute_location_start_key(location);
-  struct keyroute_location *below = kr_skiplist_lower(table->regions, start);
-
-  return below != NULL && !kr_location_retired(below) &&
-                 kr_bytes_equal(keyroute_location_end_key(below), start)
-             ? below
-             : NULL;
+  return !kr_location_retired(below) &&
+         kr_bytes_equal(keyroute_location_end_key(below), keyroute_location_start_key(location));
 }
 
 bool kr_table_knows_below(const struct keyroute_table *table, struct keyroute_bytes row,
                           enum kr_position position, size_t count)
 {
   const struct keyroute_location *at = kr_table_candidate(table, row, position);
+  void *some[KR_CACHE_SOME];
 
-  if (at != NULL && !kr_location_covers(at, row, position)) {
+  if (at == NULL || !kr_location_covers(at, row, position)) {
     return false;
   }
-  while (at != NULL && count > 0 && keyroute_location_start_key(at).len > 0) {
-    at = right_below(table, at);
-    count--;
+  while (count > 0 && keyroute_location_start_key(at).len > 0) {
+    size_t now = kr_skiplist_below(table->regions, some, keyroute_location_start_key(at),
+                                   count < KR_CACHE_SOME ? count : KR_CACHE_SOME);
+
+    if (now == 0) {
+      return false;
+    }
+    for (size_t i = 0; i < now; i++) {
+      if (!is_right_below(some[i], at)) {
+        return false;
+      }
+      at = some[i];
+    }
+    count -= now;
   }
-  return at != NULL;
+  return true;
 }
 
 struct keyroute_location *kr_table_entry(const struct keyroute_table *table,

@@ -287,6 +287,24 @@ size_t kr_skiplist_behind(const struct kr_skiplist *list, void **values, const v
   return kr_skiplist_above(list, values, value != NULL ? &key : NULL, max);
 }
 
+size_t kr_skiplist_below(const struct kr_skiplist *list, void **values, struct keyroute_bytes key,
+                         size_t max)
+{
+  const struct place place = {.key = key};
+  size_t gap, count = 0;
+  const struct kr_block *block = go_down(list, &place, &gap);
+
+  while (block != NULL && count < max && gap > 0) {
+    values[count] = kr_block_slot(block, --gap);
+    count += values[count] != NULL;
+  }
+  if (block != NULL && count == 0 && max > 0) {
+    values[0] = look_far(list, &place, false);
+    count = values[0] != NULL;
+  }
+  return count;
+}
+
 /* ---- Many keys ---- */
 
 /* So many walks side by side that the machine always waits for several lines at once. */

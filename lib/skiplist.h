@@ -66,5 +66,8 @@ size_t kr_skiplist_above(const struct kr_skiplist *list, void **values,
 /* The same behind a value (NULL = all), which need not be in the list. */
 size_t kr_skiplist_behind(const struct kr_skiplist *list, void **values, const void *value,
                           size_t max);
+/* And below a key, the highest first. */
+size_t kr_skiplist_below(const struct kr_skiplist *list, void **values, struct keyroute_bytes key,
+                         size_t max);
 
 #endif

@@ -495,6 +495,19 @@ static void check_behind(const struct kr_skiplist *list, const struct oracle *or
   MUST_EQ(next, at_or_none(oracle, at + 1));
 }
 
+static void check_below(const struct kr_skiplist *list, const struct oracle *oracle, size_t from,
+                        struct keyroute_bytes key)
+{
+  void *values[8];
+  size_t count = kr_skiplist_below(list, values, key, 8);
+
+  MUST_EQ(count <= 8, true);
+  MUST_EQ(count > 0, from > 0);
+  for (size_t i = 0; i < count; i++) {
+    MUST_EQ(values[i], at_or_none(oracle, from - 1 - i));
+  }
+}
+
 static void check_queries(const struct kr_skiplist *list, const struct oracle *oracle,
                           struct keyroute_bytes key)
 {
@@ -511,6 +524,7 @@ static void check_queries(const struct kr_skiplist *list, const struct oracle *o
   MUST_EQ(kr_skiplist_count(list), oracle->count);
   check_above(list, oracle, below + equal, &key);
   check_behind(list, oracle, below + equal - 1);
+  check_below(list, oracle, below, key);
 }
 
 static void check_put(struct kr_skiplist *list, struct oracle *oracle, struct keyroute_bytes key)
