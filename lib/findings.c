@@ -13,13 +13,13 @@
 #include "lib/bytes.h"
 #include "lib/clock.h"
 
-/* Invariant 1. */
+/* Invariant 1. Of a server that never failed the clock is not asked. */
 bool kr_findings_usable(const struct keyroute_location *location)
 {
   const struct kr_server *primary = kr_location_server(location, 0);
 
-  return kr_location_placed(location) &&
-         (primary == NULL || primary->failed_until_us <= kr_clock_us());
+  return kr_location_placed(location) && (primary == NULL || primary->failed_until_us == 0 ||
+                                          primary->failed_until_us <= kr_clock_us());
 }
 
 /* Store a region if that is so, and as long as the epoch of invariant 2 is. *kept is what to answer

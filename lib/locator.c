@@ -234,10 +234,10 @@ static void board(struct kr_lookup *lookup, struct kr_flight *flight)
 }
 
 /* How long a try of a lookup's own may take. */
-static int64_t own_try_ms(const struct kr_lookup *lookup)
+static int64_t own_try_ms(const struct kr_lookup *lookup, int64_t now_us)
 {
   int64_t whole_us = lookup->deadline_us - lookup->began_us;
-  int64_t remaining_us = lookup->deadline_us - kr_clock_us();
+  int64_t remaining_us = lookup->deadline_us - now_us;
 
   return kr_retry_try_ms(whole_us / 1000, remaining_us / 1000, lookup->locator->means.try_limit_ms);
 }
@@ -245,16 +245,15 @@ static int64_t own_try_ms(const struct kr_lookup *lookup)
 /* How many rows to scan: more where neighbours are likely to be asked for too and are not known.
  * The root is not scanned for, and does not count as a table that was missed. */
 static uint32_t choose_limit(struct kr_locator *locator, struct kr_queue *queue,
-                             const struct kr_lookup *lookup)
+                             const struct kr_lookup *lookup, int64_t now_us)
 {
   uint32_t prefetch = locator->means.prefetch;
 
   if (queue->is_root) {
     return LONE_ROWS;
   }
-  int64_t now = kr_clock_us();
-  int64_t last = kr_table_missed(queue->table, now);
-  bool close_together = queue->count > 1 || (last != 0 && now - last < CLOSE_TOGETHER_US);
+  int64_t last = kr_table_missed(queue->table, now_us);
+  bool close_together = queue->count > 1 || (last != 0 && now_us - last < CLOSE_TOGETHER_US);
 
   if (!close_together || prefetch <= LONE_ROWS ||
       kr_table_knows_below(queue->table, lookup->row, lookup->position, prefetch - 1)) {
@@ -268,6 +267,7 @@ static void fly(struct kr_locator *locator, struct kr_queue *queue, struct kr_lo
 {
   struct kr_flight *flight =
       kr_flight_new(&locator->means, &host, locator, queue->table, lookup->row, lookup->position);
+  int64_t now_us = kr_clock_us();
 
   if (flight == NULL) {
     kr_lookup_no_memory(lookup);
@@ -275,15 +275,23 @@ static void fly(struct kr_locator *locator, struct kr_queue *queue, struct kr_lo
   }
   flight->queue = queue;
   flight->is_root = queue->is_root;
-  flight->limit = choose_limit(locator, queue, lookup);
-  flight->try_ms = own_try_ms(lookup);
-  flight->deadline_us = kr_clock_us() + 1000 * flight->try_ms;
+  flight->limit = choose_limit(locator, queue, lookup, now_us);
+  flight->try_ms = own_try_ms(lookup, now_us);
+  flight->deadline_us = now_us + 1000 * flight->try_ms;
   flight->counted = !queue->is_root && lookup->flight_of == NULL;
   DL_APPEND(queue->flights, flight);
   queue->flight_count++;
   locator->flight_count += flight->counted;
   board(lookup, flight);
   kr_flight_start(flight);
+}
+
+/* A flight that asks what a lookup does, and has a good part of its time left; NULL = none. */
+static struct kr_flight *same_question(const struct kr_queue *queue, const struct kr_lookup *lookup)
+{
+  return queue->flights != NULL
+             ? kr_queue_same_question(queue, lookup, own_try_ms(lookup, kr_clock_us()) / 2)
+             : NULL;
 }
 
 /* See whether a lookup that is ready needs no flight of its own: then it leaves the list. */
@@ -295,7 +303,7 @@ static bool settle(struct kr_locator *locator, struct kr_queue *queue, struct kr
   if (location != NULL) {
     kr_lookup_found(lookup, location,
                     KEYROUTE_SOURCE_CATALOG); /* it came while the lookup waited */
-  } else if ((flight = kr_queue_same_question(queue, lookup, own_try_ms(lookup) / 2)) != NULL) {
+  } else if ((flight = same_question(queue, lookup)) != NULL) {
     kr_stats_add(locator->means.stats, KR_COUNT_JOINS, 1);
     board(lookup, flight);
   } else if ((flight = kr_queue_hope(queue, lookup)) != NULL) {
