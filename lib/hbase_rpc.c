@@ -41,19 +41,27 @@
 
 /* ---- Writing -------------------------------------------------------------------------------- */
 
-void kr_hbase_write_message(struct kr_buf *out, const ProtobufCMessage *message)
+/* A message that has been measured. */
+static void write_measured(struct kr_buf *out, const ProtobufCMessage *message, size_t len)
 {
-  uint8_t *to = kr_buf_extend(out, protobuf_c_message_get_packed_size(message));
+  uint8_t *to = kr_buf_extend(out, len);
 
   if (to != NULL) {
     protobuf_c_message_pack(message, to);
   }
 }
 
+void kr_hbase_write_message(struct kr_buf *out, const ProtobufCMessage *message)
+{
+  write_measured(out, message, protobuf_c_message_get_packed_size(message));
+}
+
 static void write_delimited(struct kr_buf *out, const ProtobufCMessage *message)
 {
-  kr_buf_varint(out, protobuf_c_message_get_packed_size(message));
-  kr_hbase_write_message(out, message);
+  size_t len = protobuf_c_message_get_packed_size(message);
+
+  kr_buf_varint(out, len);
+  write_measured(out, message, len);
 }
 
 Kr__Pb__RegionSpecifier kr_hbase_region(struct keyroute_bytes name)
