@@ -20,11 +20,12 @@
  *     if nobody waits.
  *  6. One that nobody has used for session_idle_ms is ended on purpose; then nothing is owed.
  *
- * All on the loop but for close. Nothing here blocks: zk_session.c and the worker do.
+ * All on the loop but for close. Nothing here blocks: zk_open.c, zk_session.c and the worker do.
  */
 #include "lib/zk_keeper.h"
 
 #include "lib/clock.h"
+#include "lib/zk_open.h"
 
 #include <limits.h>
 
@@ -341,9 +342,9 @@ static void begin_opening(struct kr_zk_keeper *keeper)
 
   stop_wake(keeper);
   keeper->opening_number++;
-  keeper->opening = kr_zk_session_open(
-      keeper->worker, keeper->gate, &handler, keeper->opening_number,
-      timeout_ms < INT_MAX ? (int)timeout_ms : INT_MAX, careful, keeper->session != NULL);
+  keeper->opening = kr_zk_open(keeper->worker, keeper->gate, &handler, keeper->opening_number,
+                               timeout_ms < INT_MAX ? (int)timeout_ms : INT_MAX, careful,
+                               keeper->session != NULL);
   if (!keeper->opening) {
     kr_fail(&keeper->last, KEYROUTE_E_NO_MEMORY, "out of memory");
     keeper->opened_at_us = kr_clock_us();

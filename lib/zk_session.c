@@ -7,7 +7,7 @@
  *
  *  1. zookeeper_init2 and zookeeper_close run on the worker. The worker has all signals blocked,
  *     and so have the threads that the client starts there.
- *  2. The client gets numeric addresses only, so that nothing in it asks a name server.
+ *  2. The client gets numeric addresses only (zk_open.c), so that nothing in it asks a name server.
  *  3. Its threads touch a session's fixed fields, its gate, and the reply or event they carry;
  *     all of that is malloc'ed. They only post.
  *  4. A session is freed after zookeeper_close has returned, when none of its threads is left.
@@ -27,7 +27,6 @@
 #include "lib/zk_session.h"
 
 #include "lib/zk_log.h"
-#include "lib/zk_probe.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -35,9 +34,6 @@
 #include <string.h>
 #include <utlist.h>
 #include <zookeeper/zookeeper.h>
-
-/* How long a probe may take: servers that serve answer within some ms. */
-#define PROBE_MS 1000
 
 struct kr_zk_session {
   struct kr_job close;     /* here, so that closing cannot fail */
@@ -391,6 +387,12 @@ static void session_free(struct kr_zk_session *session)
   free(session);
 }
 
+void kr_zk_session_end(struct kr_zk_session *session)
+{
+  end_session(session);
+  session_free(session);
+}
+
 static void run_close(struct kr_job *job)
 {
   end_session((struct kr_zk_session *)job);
@@ -410,18 +412,7 @@ void kr_zk_session_close(struct kr_worker *worker, struct kr_zk_session *session
   kr_worker_submit(worker, &session->close);
 }
 
-/* ---- Opening -------------------------------------------------------------------------------- */
-
-struct open_job {
-  struct kr_job job;
-  struct kr_zk_gate *gate; /* counted */
-  const struct kr_zk_handler *handler;
-  uint64_t number;
-  int session_timeout_ms;
-  bool careful;
-  bool have_other;
-  struct kr_zk_opening opening; /* the outcome */
-};
+/* ---- Making --------------------------------------------------------------------------------- */
 
 /* Called right after zookeeper_init2, whose errno it reads. */
 static void client_failed(struct kr_failure *failure, const char *addresses)
@@ -434,8 +425,9 @@ static void client_failed(struct kr_failure *failure, const char *addresses)
           why != NULL ? why : "it does not say why");
 }
 
-static struct kr_zk_session *session_new(const struct open_job *open, const char *addresses,
-                                         struct kr_failure *failure)
+struct kr_zk_session *kr_zk_session_new(struct kr_failure *failure, struct kr_zk_gate *gate,
+                                        const struct kr_zk_handler *handler, uint64_t number,
+                                        int session_timeout_ms, const char *addresses)
 {
   struct kr_zk_session *session = calloc(1, sizeof(*session));
 
@@ -443,129 +435,18 @@ static struct kr_zk_session *session_new(const struct open_job *open, const char
     kr_fail(failure, KEYROUTE_E_NO_MEMORY, "out of memory");
     return NULL;
   }
-  session->gate = kr_zk_gate_ref(open->gate);
-  session->handler = open->handler;
-  session->number = open->number;
+  session->gate = kr_zk_gate_ref(gate);
+  session->handler = handler;
+  session->number = number;
   pthread_mutex_init(&session->lock, NULL);
-  kr_zk_log_cb log = kr_zk_log_take(open->gate, &session->log_slot);
+  kr_zk_log_cb log = kr_zk_log_take(gate, &session->log_slot);
   errno = 0;
-  session->handle = zookeeper_init2(addresses, watch_session, open->session_timeout_ms, NULL,
-                                    session, ZOO_NO_LOG_CLIENTENV, log);
+  session->handle = zookeeper_init2(addresses, watch_session, session_timeout_ms, NULL, session,
+                                    ZOO_NO_LOG_CLIENTENV, log);
   if (session->handle == NULL) {
     client_failed(failure, addresses);
     session_free(session);
     return NULL;
   }
   return session;
-}
-
-/* Which of the endpoints to use, SILENT for all: false = none, with the reason. */
-static bool choose(struct open_job *open, struct kr_endpoints *endpoints,
-                   enum kr_endpoint_state *which)
-{
-  *which = KR_ENDPOINT_SILENT;
-  if (!open->careful) {
-    return true;
-  }
-  kr_zk_probe(endpoints, PROBE_MS, open->session_timeout_ms, kr_zk_gate_stopped, open->gate);
-  if (kr_endpoints_any(endpoints, KR_ENDPOINT_ANSWERS)) {
-    *which = KR_ENDPOINT_ANSWERS;
-    return true;
-  }
-  kr_zk_probe_explain(&open->opening.failure, endpoints);
-  return open->opening.failure.code == KEYROUTE_E_TIMEOUT && !open->have_other;
-}
-
-static int resolve(struct open_job *open, struct kr_endpoints *endpoints)
-{
-  struct kr_failure unresolved;
-
-  kr_zk_gate_set_resolving(open->gate, true);
-  int error = kr_ensemble_resolve(endpoints, kr_zk_gate_ensemble(open->gate), &unresolved,
-                                  kr_zk_gate_stopped, open->gate);
-  kr_zk_gate_set_resolving(open->gate, false);
-  if (error == KEYROUTE_E_RESOLVE) {
-    open->opening.failure = unresolved;
-  } else if (error != 0) {
-    kr_fail(&open->opening.failure, error, "%s", keyroute_strerror(error));
-  } else if (unresolved.code != 0) {
-    kr_zk_gate_log(open->gate, KEYROUTE_LOG_WARNING, "%s", unresolved.message);
-  }
-  return error;
-}
-
-static void run_open(struct kr_job *job)
-{
-  struct open_job *open = (struct open_job *)job;
-  struct kr_endpoints endpoints = {NULL, 0};
-  enum kr_endpoint_state which;
-  char *addresses = NULL;
-
-  if (resolve(open, &endpoints) != 0 || !choose(open, &endpoints, &which) ||
-      kr_zk_gate_stopped(open->gate)) {
-    goto end;
-  }
-  addresses = kr_endpoints_format(&endpoints, which);
-  if (addresses == NULL) {
-    kr_fail(&open->opening.failure, KEYROUTE_E_NO_MEMORY, "out of memory");
-    goto end;
-  }
-  open->opening.session = session_new(open, addresses, &open->opening.failure);
-
-end:
-  free(addresses);
-  kr_endpoints_clear(&endpoints);
-}
-
-static void open_free(struct open_job *open)
-{
-  kr_zk_gate_release(open->gate);
-  free(open);
-}
-
-static void done_open(struct kr_job *job)
-{
-  struct open_job *open = (struct open_job *)job;
-  void *owner = kr_zk_gate_owner(open->gate);
-
-  if (owner != NULL) {
-    open->handler->opened(owner, &open->opening);
-  } else if (open->opening.session != NULL) {
-    kr_zk_session_close(job->worker, open->opening.session);
-  }
-  open_free(open);
-}
-
-/* On the worker, which was left behind, if there is a session; so blocking is no matter. */
-static void drop_open(struct kr_job *job)
-{
-  struct open_job *open = (struct open_job *)job;
-
-  if (open->opening.session != NULL) {
-    end_session(open->opening.session);
-    session_free(open->opening.session);
-  }
-  open_free(open);
-}
-
-bool kr_zk_session_open(struct kr_worker *worker, struct kr_zk_gate *gate,
-                        const struct kr_zk_handler *handler, uint64_t number,
-                        int session_timeout_ms, bool careful, bool have_other)
-{
-  struct open_job *open = calloc(1, sizeof(*open));
-
-  if (open == NULL) {
-    return false;
-  }
-  open->job.run = run_open;
-  open->job.done = done_open;
-  open->job.drop = drop_open;
-  open->gate = kr_zk_gate_ref(gate);
-  open->handler = handler;
-  open->number = number;
-  open->session_timeout_ms = session_timeout_ms;
-  open->careful = careful;
-  open->have_other = have_other;
-  kr_worker_submit(worker, &open->job);
-  return true;
 }

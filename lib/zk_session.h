@@ -70,15 +70,14 @@ struct kr_zk_handler {
   void (*replied)(void *owner, struct kr_zk_reply *reply);        /* yours to free */
 };
 
-/* Start to open a session on the worker: look up the names, then make a handle for the addresses.
- * handler   static
- * number    what state and fired will name it by
- * careful   try the addresses first and take those that answer; fail if none does. If they merely
- *           say nothing: with have_other that is a failure too (TIMEOUT), else the client tries on
- * False = out of memory, opened is not called. */
-bool kr_zk_session_open(struct kr_worker *worker, struct kr_zk_gate *gate,
-                        const struct kr_zk_handler *handler, uint64_t number,
-                        int session_timeout_ms, bool careful, bool have_other);
+/* On the worker, as the next: blocks. Make a handle for numeric addresses; handler and number are
+ * as for kr_zk_open. NULL = failure says why. */
+struct kr_zk_session *kr_zk_session_new(struct kr_failure *failure, struct kr_zk_gate *gate,
+                                        const struct kr_zk_handler *handler, uint64_t number,
+                                        int session_timeout_ms, const char *addresses);
+
+/* End it here and now. */
+void kr_zk_session_end(struct kr_zk_session *session);
 
 /* End it on the worker. Replies under way come as LOST; a state or a watch may still be reported
  * under its number. */
