@@ -81,22 +81,24 @@ struct kr_cache_size kr_cache_size(const struct kr_cache *cache)
 
 static void free_table(void *value, void *arg)
 {
-  struct kr_cache *cache = arg;
-  struct keyroute_table *table = value;
+  (void)arg;
+  kr_table_free(value);
+}
 
-  if (table->stop.next != NULL) {
-    kr_hands_remove(&cache->hands, &table->stop);
-  }
-  kr_table_free(table);
+/* All that hits found, and what was cleared. No readers any more. */
+static void free_contents(struct kr_cache *cache)
+{
+  kr_hands_release(&cache->hands);
+  kr_name_map_visit(&cache->names, free_table, NULL);
+  kr_name_map_clear(&cache->names);
+  kr_cleared_free(&cache->cleared, kr_region_free);
 }
 
 void kr_cache_free(struct kr_cache *cache)
 {
   struct kr_mem *mem = cache->mem;
 
-  kr_name_map_visit(&cache->names, free_table, cache);
-  kr_name_map_clear(&cache->names);
-  kr_cache_drain(cache, SIZE_MAX);
+  free_contents(cache);
   /* What still waits for its grace period uses the tables' memory and this cache's allocator. */
   kr_rcu_barrier();
   pthread_mutex_destroy(&cache->tables_lock);
@@ -104,14 +106,7 @@ void kr_cache_free(struct kr_cache *cache)
   kr_free(mem, cache);
 }
 
-static void abandon_table(void *value, void *arg)
-{
-  (void)arg;
-  kr_table_free(value);
-}
-
 void kr_cache_abandon(struct kr_cache *cache)
 {
-  kr_name_map_visit(&cache->names, abandon_table, NULL);
-  kr_name_map_clear(&cache->names);
+  free_contents(cache);
 }

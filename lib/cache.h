@@ -17,8 +17,7 @@ struct kr_cache *kr_cache_new(struct kr_mem *mem,
 void kr_cache_free(struct kr_cache *cache);            /* no readers, lookups or handles any more */
 
 /* The same in a forked child, where the loop may have been stopped in the middle of a change: frees
- * regions and tables, and leaves what may still be asked for by those that wait to be freed, and
- * what was being drained. */
+ * regions and tables, and leaves what may still be asked for by those that wait to be freed. */
 void kr_cache_abandon(struct kr_cache *cache);
 
 /* Before anything is stored. */

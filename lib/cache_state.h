@@ -76,6 +76,9 @@ static inline struct keyroute_bytes kr_table_key_of(const void *location)
 struct keyroute_location *kr_table_candidate(const struct keyroute_table *table,
                                              struct keyroute_bytes row, enum kr_position position);
 
+/* Free a region that no list holds any more. No readers any more. */
+void kr_region_free(void *location);
+
 /* Free a table, and give the counts on its regions back. No readers any more. */
 void kr_table_free(struct keyroute_table *table);
 

@@ -14,9 +14,9 @@ static size_t empty_size(const struct keyroute_table *table)
   return kr_mem_taken(sizeof(*table)) + kr_label_size(table->label) + kr_skiplist_empty_size();
 }
 
-/* Somebody may still hold it, and ask whether it is current. */
-static void free_region(void *location)
+void kr_region_free(void *location)
 {
+  /* Somebody may still hold it, and ask whether it is current. */
   kr_location_retire(location, KR_EVICTED_CLEARED);
   keyroute_location_release(location);
 }
@@ -25,7 +25,7 @@ void kr_table_free(struct keyroute_table *table)
 {
   struct kr_mem *mem = table->cache->mem;
 
-  kr_skiplist_free_with(table->regions, free_region);
+  kr_skiplist_free_with(table->regions, kr_region_free);
   kr_label_release(table->label);
   kr_free(mem, table);
   kr_mem_release(mem);

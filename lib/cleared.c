@@ -9,6 +9,8 @@
  *  2. A region is here until it has been taken, once.
  *  3. A list without regions is freed. No reader knows it: who began before knows the blocks, which
  *     wait for him (rcu.h), and the list that they were taken from.
+ *  4. Regions leave their table's list before this one is here, and a list leaves before it is
+ *     freed, so that a child that is forked in between finds each once at most.
  *
  * Loop thread. The lists are of one allocator, that of the cache.
  */
@@ -42,6 +44,18 @@ bool kr_cleared_add(struct kr_cleared *cleared, struct kr_mem *mem, struct kr_sk
   cleared->count += kr_skiplist_count(list->regions);
   cleared->size += size_of(list);
   return true;
+}
+
+void kr_cleared_free(struct kr_cleared *cleared, void (*free_region)(void *region))
+{
+  while (cleared->first != NULL) {
+    struct kr_cleared_list *list = cleared->first;
+
+    cleared->first = list->next;
+    kr_skiplist_free_with(list->regions, free_region);
+    kr_free(list->mem, list);
+  }
+  cleared->count = cleared->size = 0;
 }
 
 /* Take the first ones of a list out, at most max of those that can be had at one look. */

@@ -16,6 +16,9 @@ struct kr_cleared {
 bool kr_cleared_add(struct kr_cleared *cleared, struct kr_mem *mem, struct kr_skiplist *regions,
                     struct kr_skiplist *into);
 
+/* Free the lists, and their regions by free_region. No readers any more. Also in a forked child. */
+void kr_cleared_free(struct kr_cleared *cleared, void (*free_region)(void *region));
+
 /* Take so many regions out, or all that there are if these are fewer; `taken` gets each. Returns
  * how many. */
 size_t kr_cleared_take(struct kr_cleared *cleared, size_t max,

@@ -16,6 +16,8 @@
  *     between the hand and the end of the list is met in this round, another one in the next.
  *  4. Each hand has rounds of its own. Who makes room leaves out the tables that he spares, and
  *     would cut rounds short for who looks after time.
+ *  5. A count is given back behind the store by which its hand moves on, so that a child that is
+ *     forked between the two does not give it back again.
  *
  * Loop thread, which is the lists' writer. Source: F. J. Corbato, A Paging Experiment with the
  * Multics System, 1968
@@ -25,9 +27,11 @@
 /* Put a hand at the beginning of a stop. */
 static void move_to(struct kr_hand *hand, struct kr_stop *stop)
 {
-  keyroute_location_release(hand->last);
+  struct keyroute_location *before = hand->last;
+
   hand->last = NULL;
   hand->stop = stop;
+  keyroute_location_release(before);
 }
 
 void kr_hands_add(struct kr_hands *hands, struct kr_stop *stop)
@@ -59,6 +63,13 @@ void kr_hands_remove(struct kr_hands *hands, struct kr_stop *stop)
   stop->prev->next = stop->next;
   stop->next->prev = stop->prev;
   stop->prev = stop->next = NULL;
+}
+
+void kr_hands_release(struct kr_hands *hands)
+{
+  for (int i = 0; i < KR_HANDS; i++) {
+    move_to(&hands->of[i], NULL);
+  }
 }
 
 size_t kr_hand_ahead(struct kr_hand *hand, struct keyroute_location **regions, size_t max)

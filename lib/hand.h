@@ -33,6 +33,9 @@ void kr_hands_remove(struct kr_hands *hands, struct kr_stop *stop);
  * then. Good as long as they stay in the list. 0 = there are none. */
 size_t kr_hand_ahead(struct kr_hand *hand, struct keyroute_location **regions, size_t max);
 
+/* Give back what the hands count, and go round no more. Also in a forked child. */
+void kr_hands_release(struct kr_hands *hands);
+
 /* This one of them has been visited. */
 void kr_hand_pass(struct kr_hand *hand, struct keyroute_location *region);
 

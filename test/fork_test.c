@@ -9,6 +9,7 @@
  */
 #include "lib/connection.h"
 #include "lib/fork.h"
+#include "lib/rcu.h"
 
 #include "test/blocking.h"
 #include "test/child.h"
@@ -21,6 +22,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -170,7 +172,7 @@ static void count_and_close(void)
   EXPECT(mem_live() <= live - REGIONS - REGIONS / 32);
 }
 
-START_TEST(test_fork__closing_in_the_child_frees_what_was_cached)
+static void open_full(void)
 {
   open_warm();
   for (int i = 0; i < REGIONS; i++) {
@@ -181,8 +183,43 @@ START_TEST(test_fork__closing_in_the_child_frees_what_was_cached)
     fake_cluster_put(&cluster, "many", start, end, 100 + i);
     ck_assert_int_eq(locate(cluster.conn, "many", start, 0, NULL), 0);
   }
+}
 
+START_TEST(test_fork__closing_in_the_child_frees_what_was_cached)
+{
+  open_full();
   in_child(count_and_close);
+}
+END_TEST
+
+static long *left; /* shared with children */
+
+static void close_and_tell(void)
+{
+  close_in_child();
+  *left = mem_live();
+}
+
+/* What a child has left once it has closed, where nothing was under way in the parent. */
+static long left_in_child(void)
+{
+  ck_assert_int_eq(locate(cluster.conn, "t", "a", KEYROUTE_REFRESH, NULL), 0);
+  kr_rcu_barrier();
+  in_child(close_and_tell);
+  return *left;
+}
+
+START_TEST(test_fork__closing_in_the_child_frees_what_a_hand_had_come_to)
+{
+  left = mmap(NULL, sizeof(*left), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ck_assert_ptr_ne(left, MAP_FAILED);
+  open_warm();
+  long before = left_in_child();
+
+  ck_assert_int_eq(keyroute_clear_server(cluster.conn, "nobody", 1, 0), 0); /* visits all regions */
+
+  ck_assert_int_eq(left_in_child(), before);
+  munmap(left, sizeof(*left));
 }
 END_TEST
 
@@ -453,6 +490,36 @@ START_TEST(test_fork__a_child_made_in_a_callback_is_like_others)
 }
 END_TEST
 
+static void fork_where_the_table_is_gone(void *payload, int error,
+                                         struct keyroute_location *location,
+                                         const struct keyroute_detail *detail)
+{
+  EXPECT(error == KEYROUTE_E_TABLE_NOT_FOUND);
+  forked = fork();
+  if (forked == 0) {
+    count_and_close();
+    _exit(0);
+  }
+  note(payload, error, location, detail);
+}
+
+START_TEST(test_fork__closing_in_the_child_frees_what_was_cleared)
+{
+  static const struct keyroute_call refresh = {sizeof(refresh), 0, KEYROUTE_REFRESH, 0};
+
+  open_full();
+  fake_server_clear_catalog(cluster.server);
+  ck_assert_int_eq(keyroute_locate_async(NULL, cluster.conn, "many", row("a"), &refresh,
+                                         fork_where_the_table_is_gone, NULL),
+                   0);
+  while (atomic_load(&answers) == 0) {
+    pause_ms(1);
+  }
+
+  child_await(forked);
+}
+END_TEST
+
 static void end_section(void)
 {
   struct keyroute_connection *own = NULL;
@@ -708,6 +775,8 @@ static void add_tests(TCase *all)
   tcase_add_test(all, test_fork__all_else_is_closed_in_the_child_instead_of_hanging);
   tcase_add_test(all, test_fork__the_parent_goes_on_over_the_same_connection);
   tcase_add_test(all, test_fork__closing_in_the_child_frees_what_was_cached);
+  tcase_add_test(all, test_fork__closing_in_the_child_frees_what_a_hand_had_come_to);
+  tcase_add_test(all, test_fork__closing_in_the_child_frees_what_was_cleared);
   tcase_add_test(all, test_fork__calls_of_the_last_hop_are_closed_in_the_child);
   tcase_add_test(all, test_fork__calls_under_way_are_answered_in_the_parent_only);
   tcase_add_test(all, test_fork__last_hops_under_way_end_in_the_parent_only);
