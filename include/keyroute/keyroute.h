@@ -149,6 +149,8 @@ KEYROUTE_EXTERN void keyroute_options_free(struct keyroute_options *options);
  *  Names that keyroute does not know are kept (they may be used by ${...}) and have no effect, but
  *  for those that begin with "keyroute.", which are refused; from a file they too are kept, and
  *  keyroute_open logs a warning for each.
+ *  The calls below that set one property take no detail: this one, with the property that each of
+ *  them names, tells why a value is refused.
  *  detail  NULL or filled in with the reason
  *  Errors: INVALID_ARGUMENT the value is not one of the property's, or there is no such property of
  *  keyroute's; NO_MEMORY. */
