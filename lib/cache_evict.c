@@ -20,11 +20,15 @@ enum { SPARED_MAX = 64 };
 
 /* ---- Leaving ---- */
 
-/* Why a location really leaves: if it was retired before, what retired it. */
+/* Why a location really leaves: if it was retired before, what retired it; and if no replica is on
+ * a server any more, that. (A hit asks the primary's server only.) */
 static enum kr_evicted why(const struct keyroute_location *location, enum kr_evicted reason)
 {
   enum kr_evicted before = kr_location_retired_why(location);
 
+  if (before == KR_NOT_EVICTED && !kr_location_placed(location)) {
+    before = KR_EVICTED_SERVER;
+  }
   return before != KR_NOT_EVICTED ? before : reason;
 }
 

@@ -74,6 +74,34 @@ START_TEST(test_s042_dropping_a_server_is_one_step_for_all_that_is_on_it)
 }
 END_TEST
 
+START_TEST(test_cache__region_whose_only_replica_was_on_a_dropped_server_is_swept)
+{
+  struct fixture fixture = fixture_new();
+  struct keyroute_location *both = made_two(&fixture, 7, 1, 8, 1);
+  struct kr_server *second = keyroute_location_ref(both)->replicas[1].server;
+
+  store_sent(&fixture, both, kr_cache_tick(fixture.cache));
+  sweep(&fixture);
+  kr_server_drop(second);
+  sweep(&fixture);
+  ck_assert_int_eq(replica_code(&fixture, 0), 7);
+  keyroute_location_release(both);
+
+  struct keyroute_location *only = made_two(&fixture, 0, 1, 9, 1);
+  struct kr_server *third = keyroute_location_ref(only)->replicas[1].server;
+
+  store_sent(&fixture, only, kr_cache_tick(fixture.cache));
+  sweep(&fixture);
+  ck_assert_int_eq(replica_code(&fixture, 1), 9);
+  kr_server_drop(third);
+  sweep(&fixture);
+  ck_assert_uint_eq(region_count(&fixture), 0);
+  ck_assert_uint_eq(kr_stats_read(fixture.stats, KR_COUNT_EVICTED_SERVER), 1);
+  keyroute_location_release(only);
+  fixture_free(&fixture);
+}
+END_TEST
+
 START_TEST(test_cache__new_epoch_is_counted_as_retiring_is)
 {
   struct fixture fixture = fixture_new();
@@ -136,6 +164,7 @@ static Suite *suite(void)
   tcase_add_test(tests, test_s035_cleared_table_is_filled_anew);
   tcase_add_test(tests, test_s042_all_regions_of_a_dead_server_go_in_one_call);
   tcase_add_test(tests, test_s042_dropping_a_server_is_one_step_for_all_that_is_on_it);
+  tcase_add_test(tests, test_cache__region_whose_only_replica_was_on_a_dropped_server_is_swept);
   tcase_add_test(tests, test_cache__new_epoch_is_counted_as_retiring_is);
   tcase_add_test(tests, test_s101_new_process_on_the_same_port_is_another_server);
   tcase_add_test(tests, test_cache__filters_tell_hosts_ports_and_tables_apart);
