@@ -51,24 +51,17 @@ void kr_bigtable_table_write(struct kr_buf *out, const char *instance, struct ke
   kr_buf_bytes(out, table_id(region));
 }
 
-/* Append the request to `out`, with the name of its table. */
+/* Append the request to `out`, with the full name of its table. */
 static void write_request(struct kr_buf *out, Kr__Bigtable__ReadRowsRequest *request,
-                          const char *instance, struct keyroute_bytes region)
+                          struct keyroute_bytes table)
 {
-  struct kr_buf table;
-
-  kr_buf_init(&table, out->mem);
-  kr_bigtable_table_write(&table, instance, region);
   request->has_table_name = true;
-  request->table_name = kr_proto_binary(kr_buf_view(&table));
-  uint8_t *to =
-      table.failed ? NULL : kr_buf_extend(out, protobuf_c_message_get_packed_size(&request->base));
+  request->table_name = kr_proto_binary(table);
+  uint8_t *to = kr_buf_extend(out, protobuf_c_message_get_packed_size(&request->base));
 
   if (to != NULL) {
     protobuf_c_message_pack(&request->base, to);
   }
-  out->failed = to == NULL;
-  kr_buf_clear(&table);
 }
 
 /* ---- Filters --------------------------------------------------------------------------------- */
@@ -172,7 +165,8 @@ static void fill_range(Kr__Bigtable__RowRange *range, const struct kr_scan *scan
   range->end_key_open = range->end_key_closed;
 }
 
-void kr_bigtable_scan_write(struct kr_buf *out, const char *instance, const struct kr_scan *scan)
+void kr_bigtable_scan_write(struct kr_buf *out, struct keyroute_bytes table,
+                            const struct kr_scan *scan)
 {
   Kr__Bigtable__ReadRowsRequest request = KR__BIGTABLE__READ_ROWS_REQUEST__INIT;
   Kr__Bigtable__RowSet rows = KR__BIGTABLE__ROW_SET__INIT;
@@ -193,7 +187,7 @@ void kr_bigtable_scan_write(struct kr_buf *out, const char *instance, const stru
   request.rows_limit = scan->limit;
   request.has_reversed = scan->reversed;
   request.reversed = scan->reversed;
-  write_request(out, &request, instance, scan->region);
+  write_request(out, &request, table);
 }
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
@@ -303,8 +297,8 @@ static row_filter *fill_filter(struct parts *parts, const struct kr_read *read)
   return join_links(&parts->whole, &parts->chain, parts->links, count);
 }
 
-void kr_bigtable_get_write(struct kr_buf *out, const char *instance, const struct kr_gets *gets,
-                           const struct kr_get_region *region)
+void kr_bigtable_get_write(struct kr_buf *out, struct keyroute_bytes table,
+                           const struct kr_gets *gets, const struct kr_get_region *region)
 {
   Kr__Bigtable__ReadRowsRequest request = KR__BIGTABLE__READ_ROWS_REQUEST__INIT;
   Kr__Bigtable__RowSet rows = KR__BIGTABLE__ROW_SET__INIT;
@@ -321,6 +315,6 @@ void kr_bigtable_get_write(struct kr_buf *out, const char *instance, const struc
   rows.row_keys = parts.keys;
   request.rows = &rows;
   request.filter = fill_filter(&parts, gets->read);
-  write_request(out, &request, instance, region->name);
+  write_request(out, &request, table);
   kr_free(out->mem, parts.keys);
 }

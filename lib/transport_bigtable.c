@@ -47,6 +47,7 @@ struct kr_request {
   struct kr_request_head head;
   struct kr_mem *mem;
   struct kr_bigtable_bundle *bundle;
+  struct kr_buf table; /* the full name of that which the last call is about */
   void *arg;
   union {
     kr_scan_cb scan;
@@ -62,6 +63,7 @@ static void free_request(struct kr_request *request)
 {
   kr_free(request->mem, request->gets);
   kr_free(request->mem, request->method);
+  kr_buf_clear(&request->table);
   kr_free(request->mem, request);
 }
 
@@ -78,6 +80,7 @@ static struct kr_request *new_request(struct transport *transport, const char *h
   }
   request->head.transport = &transport->base;
   request->mem = transport->mem;
+  kr_buf_init(&request->table, transport->mem);
   request->arg = arg;
   request->bundle = kr_bigtable_bundle_new(transport->client, host, port, calls);
   if (request->bundle == NULL) {
@@ -106,16 +109,13 @@ static bool is_plain(char c)
 }
 
 /* Append "table_name=...", by which a service before the servers routes. */
-static void write_params(struct kr_buf *out, const char *instance, struct keyroute_bytes region)
+static void write_params(struct kr_buf *out, const struct kr_buf *table)
 {
   static const char digits[] = "0123456789ABCDEF";
-  struct kr_buf name;
 
-  kr_buf_init(&name, out->mem);
-  kr_bigtable_table_write(&name, instance, region);
   kr_buf_text(out, "table_name=");
-  for (size_t i = 0; i < name.len; i++) {
-    uint8_t c = name.data[i];
+  for (size_t i = 0; i < table->len; i++) {
+    uint8_t c = table->data[i];
 
     if (is_plain((char)c)) {
       kr_buf_u8(out, c);
@@ -126,22 +126,28 @@ static void write_params(struct kr_buf *out, const char *instance, struct keyrou
     }
   }
   kr_buf_u8(out, '\0');
-  out->failed = out->failed || name.failed;
-  kr_buf_clear(&name);
 }
 
-/* Add a call to a request. False = out of memory. */
-static bool add_call(struct kr_request *request, const char *instance,
-                     struct kr_bigtable_call *call)
+/* The full name of the table that the next call is about. */
+static struct keyroute_bytes name_table(struct kr_request *request, const char *instance,
+                                        struct keyroute_bytes region)
+{
+  kr_buf_clear(&request->table);
+  kr_bigtable_table_write(&request->table, instance, region);
+  return kr_buf_view(&request->table);
+}
+
+/* Add a call, whose table was named if it has a region, to a request. False = out of memory. */
+static bool add_call(struct kr_request *request, struct kr_bigtable_call *call)
 {
   struct kr_buf params;
 
   kr_buf_init(&params, request->mem);
   if (strncmp(call->method, SERVICE, strlen(SERVICE)) == 0 && call->region.len > 0) {
-    write_params(&params, instance, call->region);
+    write_params(&params, &request->table);
     call->params = (const char *)params.data;
   }
-  bool good = !params.failed;
+  bool good = !params.failed && !request->table.failed;
 
   if (good) {
     kr_bigtable_bundle_add(request->bundle, call);
@@ -226,8 +232,9 @@ static struct kr_request *transport_scan(struct kr_transport *base, const char *
   request->cb.scan = cb;
   request->limit = scan->limit;
   if (!is_empty) {
-    kr_bigtable_scan_write(kr_bigtable_bundle_message(request->bundle), transport->instance, scan);
-    if (!add_call(request, transport->instance, &call)) {
+    kr_bigtable_scan_write(kr_bigtable_bundle_message(request->bundle),
+                           name_table(request, transport->instance, scan->region), scan);
+    if (!add_call(request, &call)) {
       return abandon(request);
     }
   }
@@ -325,9 +332,10 @@ static bool add_region(struct transport *transport, struct kr_request *request,
       .rows = true,
   };
 
-  kr_bigtable_get_write(kr_bigtable_bundle_message(request->bundle), transport->instance,
-                        request->gets, region);
-  return add_call(request, transport->instance, &call);
+  kr_bigtable_get_write(kr_bigtable_bundle_message(request->bundle),
+                        name_table(request, transport->instance, region->name), request->gets,
+                        region);
+  return add_call(request, &call);
 }
 
 static struct kr_request *transport_get(struct kr_transport *base, const char *host, int port,
@@ -385,17 +393,14 @@ static char *make_path(struct kr_mem *mem, const char *name)
 }
 
 /* The first field, and what the caller has of the others. */
-static void write_call(struct kr_buf *out, const char *instance, const struct kr_method *method)
+static void write_call(struct kr_request *request, const char *instance,
+                       const struct kr_method *method)
 {
-  struct kr_buf name;
+  struct kr_buf *out = kr_bigtable_bundle_message(request->bundle);
 
-  kr_buf_init(&name, out->mem);
-  if (method->region.len > 0) {
-    kr_bigtable_table_write(&name, instance, method->region);
-  } else {
-    kr_buf_text(&name, instance);
-  }
-  kr_wire_put_message(out, FIRST_FIELD, &name);
+  kr_wire_put_bytes(out, FIRST_FIELD,
+                    method->region.len > 0 ? name_table(request, instance, method->region)
+                                           : keyroute_string(instance));
   kr_buf_bytes(out, method->param);
 }
 
@@ -413,8 +418,8 @@ static struct kr_request *transport_call(struct kr_transport *base, const char *
   request->cb.reply = cb;
   request->method = make_path(transport->mem, method->name);
   call.method = request->method;
-  write_call(kr_bigtable_bundle_message(request->bundle), transport->instance, method);
-  if (request->method == NULL || !add_call(request, transport->instance, &call)) {
+  write_call(request, transport->instance, method);
+  if (request->method == NULL || !add_call(request, &call)) {
     return abandon(request);
   }
   return send_request(request, timeout_ms, call_ended);

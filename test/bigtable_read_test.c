@@ -19,11 +19,14 @@ static struct kr_read read_of;
 static struct kr_get_region region;
 static struct keyroute_bytes rows[3];
 static struct kr_gets gets;
+static struct keyroute_bytes scan_table, get_table;
 
 static void setup(void)
 {
   mem = failing_mem_new();
   kr_buf_init(&out, mem);
+  scan_table = keyroute_string("i/tables/r2");
+  get_table = keyroute_string("i/tables/r12");
   scan = (struct kr_scan){.region = keyroute_string("meta2,,3.r2."), .limit = 3, .family = "r"};
   read_of = (struct kr_read){.max_versions = 1, .max_result_len = 1000};
   region = (struct kr_get_region){keyroute_string("map,k5,7.r12."), 1, 2};
@@ -96,7 +99,7 @@ START_TEST(test_bigtable_read__scan_backwards_is_these_bytes)
   scan.start_row = keyroute_string("\x02key");
   scan.stop_row = keyroute_string("\x02");
   scan.include_start = scan.include_stop = scan.reversed = true;
-  kr_bigtable_scan_write(&out, "i", &scan);
+  kr_bigtable_scan_write(&out, scan_table, &scan);
 
   ck_assert_uint_eq(out.len, sizeof(want) - 1);
   ck_assert_mem_eq(out.data, want, out.len);
@@ -144,7 +147,7 @@ START_TEST(test_bigtable_read__lower_bound_comes_first_either_way)
   scan.include_start = bounds[_i].include_start;
   scan.include_stop = bounds[_i].include_stop;
   scan.reversed = bounds[_i].reversed;
-  kr_bigtable_scan_write(&out, "i", &scan);
+  kr_bigtable_scan_write(&out, scan_table, &scan);
   Kr__Bigtable__ReadRowsRequest *request = unpack();
 
   ck_assert_uint_eq(request->rows->n_row_ranges, 1);
@@ -234,7 +237,7 @@ static void expect_filter(const char *want)
   struct kr_buf text;
 
   out.len = 0;
-  kr_bigtable_get_write(&out, "i", &gets, &region);
+  kr_bigtable_get_write(&out, get_table, &gets, &region);
   Kr__Bigtable__ReadRowsRequest *request = unpack();
 
   kr_buf_init(&text, mem);
@@ -261,7 +264,7 @@ START_TEST(test_bigtable_read__get_of_two_rows_is_these_bytes)
                              "\x0a\x02k6"           /*   two */
                              "\x1a\x02\x60\x01";    /* filter: one version */
 
-  kr_bigtable_get_write(&out, "i", &gets, &region);
+  kr_bigtable_get_write(&out, get_table, &gets, &region);
 
   ck_assert_uint_eq(out.len, sizeof(want) - 1);
   ck_assert_mem_eq(out.data, want, out.len);
@@ -307,7 +310,7 @@ START_TEST(test_bigtable_read__column_of_any_bytes_is_that_column)
 
   read_of.columns = &odd;
   read_of.column_count = 1;
-  kr_bigtable_get_write(&out, "i", &gets, &region);
+  kr_bigtable_get_write(&out, get_table, &gets, &region);
   Kr__Bigtable__ReadRowsRequest *request = unpack();
   const Kr__Bigtable__ColumnRange *range = request->filter->chain->filters[0]->column_range_filter;
 
@@ -344,12 +347,12 @@ END_TEST
 
 static void write_scan(struct kr_buf *to)
 {
-  kr_bigtable_scan_write(to, "i", &scan);
+  kr_bigtable_scan_write(to, scan_table, &scan);
 }
 
 static void write_get(struct kr_buf *to)
 {
-  kr_bigtable_get_write(to, "i", &gets, &region);
+  kr_bigtable_get_write(to, get_table, &gets, &region);
 }
 
 START_TEST(test_bigtable_read__each_failed_allocation_is_told)

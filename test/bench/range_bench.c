@@ -40,6 +40,7 @@
 #include <unistd.h>
 
 #define INSTANCE "projects/keyroute/instances/keyroute"
+#define TABLE INSTANCE "/tables/r2" /* of the region that is scanned */
 #define PARAMS "table_name=projects%2Fkeyroute%2Finstances%2Fkeyroute%2Ftables%2Fr2"
 #define READ_ROWS "/google.bigtable.v2.Bigtable/ReadRows"
 
@@ -125,7 +126,7 @@ static void open_bare(struct bare *bare)
   bare->channel = grpc_channel_create(target, plain, NULL);
   grpc_channel_credentials_release(plain);
   kr_buf_init(&request, mem);
-  kr_bigtable_scan_write(&request, INSTANCE, &scan);
+  kr_bigtable_scan_write(&request, keyroute_string(TABLE), &scan);
   must_work(!request.failed);
   bare->request = grpc_slice_from_copied_buffer((const char *)request.data, request.len);
   kr_buf_clear(&request);
@@ -427,7 +428,7 @@ static void be_module(void)
   must_work(kr_grpc_load(&module, &reason) == 0 && sem_init(&ended, 0, 0) == 0);
   must_work(module->open(&grpc, &settings, &reason) == 0);
   kr_buf_init(&message, mem);
-  kr_bigtable_scan_write(&message, INSTANCE, &scan);
+  kr_bigtable_scan_write(&message, keyroute_string(TABLE), &scan);
   const struct kr_grpc_request request = {
       .host = "127.0.0.1",
       .port = port,
