@@ -448,11 +448,12 @@ END_TEST
 
 #if !defined(__SANITIZE_THREAD__) /* which ends a child that starts threads */
 static atomic_bool at_work;
+static atomic_int went_round;
 
 /* Puts all things into queues and has them freed, again and again, so that a fork finds it at one
- * or the other; the former in read sections that a fork must not wait for. It allocates nothing: a
- * child that is made meanwhile does, and the address sanitizer's allocator does not care for forks.
- */
+ * or the other; the former in read sections that a fork must not wait for. Once it has
+ * gone round it allocates nothing: a child does, and the address sanitizer's allocator does not
+ * care for forks. */
 static void *enqueue_all(void *arg)
 {
   (void)arg;
@@ -463,6 +464,7 @@ static void *enqueue_all(void *arg)
     enqueue_half(&(int){0});
     enqueue_half(&(int){THINGS / 2});
     kr_rcu_barrier();
+    say(&went_round, 1);
   }
   return NULL;
 }
@@ -506,6 +508,7 @@ START_TEST(test_rcu__queues_are_whole_in_a_child_forked_while_they_are_used)
 
   atomic_store(&at_work, true);
   pthread_create(&thread, NULL, enqueue_all, NULL);
+  await(&went_round, 1);
   for (int i = 0; i < 30; i++) {
     fork_and_check();
   }
