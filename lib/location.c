@@ -142,8 +142,7 @@ static struct keyroute_location *new_labelled(struct kr_label *label,
                                               const struct kr_location_parts *parts)
 {
   struct kr_spelling spelling = spelling_of(parts);
-  bool is_spelt = !kr_spelling_is_usual(&spelling, kr_label_table(label), start_key_of(parts),
-                                        parts->region_id);
+  bool is_spelt = !kr_spelling_is_usual(&spelling, parts->name, parts->region_id);
   size_t text_len =
       parts->end_key.len + parts->start_len + (is_spelt ? kr_spelling_kept_len(&spelling) : 0);
   struct keyroute_location *location =

@@ -122,6 +122,15 @@ void kr_region_encoded_name(char out[KR_REGION_ENCODED_LEN + 1], struct keyroute
   MD5End(&md5, out);
 }
 
+void kr_region_hash(char out[KR_REGION_ENCODED_LEN + 1], struct keyroute_bytes name)
+{
+  MD5_CTX md5;
+
+  MD5Init(&md5);
+  hash(&md5, name);
+  MD5End(&md5, out);
+}
+
 /* ---- RegionInfo ------------------------------------------------------------------------------ */
 
 /* What a message's fields are written with. */

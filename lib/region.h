@@ -20,9 +20,11 @@ int kr_region_name_parse(struct kr_region_name *out, struct keyroute_bytes name)
 enum { KR_REGION_ENCODED_LEN = 32 };
 void kr_region_encoded_name(char out[KR_REGION_ENCODED_LEN + 1], struct keyroute_bytes table,
                             struct keyroute_bytes start_key, int64_t id, int replica);
+/* The same of a name that is at hand, up to its id: "table,start,id". */
+void kr_region_hash(char out[KR_REGION_ENCODED_LEN + 1], struct keyroute_bytes name);
 
-/* How the id of a replica is spelt behind the last comma of its region's name: "id", and "id_RRRR"
- * for others than the primary. Returns the length; no NUL is added. */
+/* How the id of a replica, not a negative one, is spelt behind the last comma of its region's name:
+ * "id", and "id_RRRR" for others than the primary. Returns the length; no NUL is added. */
 enum { KR_REGION_ID_ROOM = 32 };
 size_t kr_region_id_text(char out[KR_REGION_ID_ROOM], int64_t id, int replica);
 

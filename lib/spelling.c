@@ -31,8 +31,8 @@ struct lengths {
   uint32_t tail, encoded;
 };
 
-bool kr_spelling_is_usual(const struct kr_spelling *spelling, struct keyroute_bytes table,
-                          struct keyroute_bytes start_key, int64_t id)
+bool kr_spelling_is_usual(const struct kr_spelling *spelling, struct keyroute_bytes name,
+                          int64_t id)
 {
   const char *tail = spelling->tail.data;
   size_t len = spelling->tail.len;
@@ -44,7 +44,7 @@ bool kr_spelling_is_usual(const struct kr_spelling *spelling, struct keyroute_by
       tail[id_len] != '.' || tail[len - 1] != '.') {
     return false;
   }
-  kr_region_encoded_name(encoded, table, start_key, id, 0);
+  kr_region_hash(encoded, kr_bytes(name.data, name.len - len + id_len));
   return memcmp(tail + id_len + 1, encoded, KR_REGION_ENCODED_LEN) == 0;
 }
 

@@ -9,9 +9,9 @@ struct kr_spelling {
   struct keyroute_bytes tail, encoded;
 };
 
-/* Is it the one that HBase makes of table, start key and id? */
-bool kr_spelling_is_usual(const struct kr_spelling *spelling, struct keyroute_bytes table,
-                          struct keyroute_bytes start_key, int64_t id);
+/* Is it the one that HBase makes? name is all of the region's, which ends with that tail. */
+bool kr_spelling_is_usual(const struct kr_spelling *spelling, struct keyroute_bytes name,
+                          int64_t id);
 
 bool kr_spelling_shows_encoded(const struct kr_spelling *spelling);
 
