@@ -13,6 +13,7 @@ struct kr_block {
   struct kr_mem *mem;       /* counted, set once replaced: the list may be gone before the block */
   uint8_t count;            /* of slots, those of values taken out included */
   uint8_t lane;
+  uint16_t bytes_at; /* where the bytes begin, in the block */
   uint32_t fence_len;
   uint32_t skip_len; /* bytes in front that all keys of the block's span share */
   uint32_t cut_len;  /* bytes in front that all keys in the block share; heads are behind them */
@@ -58,16 +59,36 @@ KR_ALWAYS_INLINE void kr_block_prefetch(const struct kr_block *block)
   }
 }
 
-/* What is behind the slots, for who makes a block: above lane 0 the ends of the tails, in the bytes
- * behind, as many as there are slots; then the bytes. */
-static inline uint32_t *kr_block_ends(const struct kr_block *block)
+/* Above lane 0: more of a slot's key. */
+struct kr_tail {
+  uint32_t begin;  /* of the tail, in the bytes; it ends where the next begins */
+  uint16_t shared; /* bytes between the slot's head and its second head */
+  uint8_t first;   /* the first slot, but for slot 0, whose head is equal */
+  bool has_second; /* the same for all slots of a block */
+};
+
+/* Above lane 0 they are behind the slots, one more than there are of those: its begin is the last
+ * tail's end. */
+static inline struct kr_tail *kr_block_tails(const struct kr_block *block)
 {
-  return (uint32_t *)(uintptr_t)(kr_block_slots(block) + block->count);
+  return (struct kr_tail *)(uintptr_t)(kr_block_slots(block) + block->count);
 }
 
+/* Behind them, where there are any: with room for a search from each of them. */
+static inline int32_t *kr_block_seconds(const struct kr_block *block)
+{
+  return (int32_t *)(void *)(kr_block_tails(block) + block->count + 1);
+}
+
+static inline size_t kr_block_seconds_room(size_t count)
+{
+  return count + KR_HEADS_GROUP;
+}
+
+/* Behind all that. */
 static inline uint8_t *kr_block_bytes(const struct kr_block *block)
 {
-  return (uint8_t *)(kr_block_ends(block) + (block->lane > 0 ? block->count : 0));
+  return (uint8_t *)(uintptr_t)block + block->bytes_at;
 }
 
 /* The lowest key that a block is for. */
@@ -87,7 +108,7 @@ KR_ALWAYS_INLINE bool kr_block_begins(const struct kr_block *block, struct keyro
 }
 
 /* kr_block_gap with inclusive, by the heads alone and without a call. 0 = they do not tell, and if
- * that is so because they are equal, *tied is what kr_block_settle goes on with; else it is 0. */
+ * that is so because they are equal, *tied is what the next two go on with; else it is 0. */
 KR_ALWAYS_INLINE size_t kr_block_gap_by_heads(const struct kr_block *block,
                                               struct keyroute_bytes key, size_t *tied)
 {
@@ -103,6 +124,33 @@ KR_ALWAYS_INLINE size_t kr_block_gap_by_heads(const struct kr_block *block,
     return 0;
   }
   return gap;
+}
+
+/* The same above lane 0, where the head before `tied` equals that of the key: by second heads. 0 =
+ * they do not tell either. */
+KR_ALWAYS_INLINE size_t kr_block_gap_by_seconds(const struct kr_block *block,
+                                                struct keyroute_bytes key, size_t tied)
+{
+  const struct kr_tail *tail = kr_block_tails(block) + tied - 1;
+  const int32_t *seconds = kr_block_seconds(block);
+  size_t first = tail->first, shared = tail->shared, at = block->cut_len + KR_HEAD_LEN;
+
+  if (!tail->has_second || key.len < at + shared ||
+      !kr_bytes_same(kr_bytes_from(key, at).data, kr_block_bytes(block) + tail->begin + KR_HEAD_LEN,
+                     shared)) {
+    return 0;
+  }
+  int32_t second = kr_head_of(key, at + shared);
+  size_t gap = first + kr_heads_not_above(seconds + first, tied - first, second);
+
+  if (gap == first || seconds[gap - 1] != second) {
+    return gap;
+  }
+  /* A key that has all there is of the slot's is not below it. */
+  tail = kr_block_tails(block) + gap - 1;
+  size_t len = block->cut_len + tail[1].begin - tail->begin;
+
+  return len <= at + shared + KR_HEAD_LEN && len <= key.len ? gap : 0;
 }
 
 /* The gap, where the head before `tied` equals that of the key, and the one behind is above it. */

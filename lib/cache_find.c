@@ -40,7 +40,12 @@ struct keyroute_location *kr_table_candidate(const struct keyroute_table *table,
 static __attribute__((noinline)) struct keyroute_location *find_from(
     const struct keyroute_table *table, struct keyroute_bytes row, struct kr_descent at)
 {
-  return live(kr_skiplist_floor_from(table->regions, row, at), row, KR_AT);
+  struct keyroute_location *location = kr_skiplist_floor_by_ties(&at, row, kr_table_key_of);
+
+  if (location == NULL) {
+    location = kr_skiplist_floor_from(table->regions, row, at);
+  }
+  return live(location, row, KR_AT);
 }
 
 static __attribute__((noinline)) struct keyroute_location *find_before(
@@ -56,7 +61,7 @@ struct keyroute_location *kr_table_find(const struct keyroute_table *table,
     return find_before(table, row);
   }
   struct kr_descent at = kr_descent_begin(table->regions);
-  struct keyroute_location *location = kr_skiplist_floor_by_heads(&at, row, kr_table_key_of);
+  struct keyroute_location *location = kr_skiplist_floor_by_heads(&at, row);
 
   return location != NULL ? live(location, row, KR_AT) : find_from(table, row, at);
 }

@@ -137,6 +137,7 @@ size_t kr_draft_middle(const struct kr_draft *draft, size_t max)
 struct shape {
   size_t from, count; /* slots of the draft */
   size_t skip_len, cut_len;
+  bool has_seconds;
 };
 
 /* The first key that heads and tails are about (block.c, invariant 5). */
@@ -163,13 +164,35 @@ static struct keyroute_bytes tail_of(const struct kr_draft *draft, const struct 
   return at < first_key(draft, shape) ? kr_bytes(NULL, 0) : kr_bytes_from(key, shape->cut_len);
 }
 
+/* Is there anything behind the heads? */
+static bool has_seconds(const struct kr_draft *draft, const struct shape *shape)
+{
+  for (size_t i = 0; draft->lane > 0 && i < shape->count; i++) {
+    if (tail_of(draft, shape, shape->from + i).len > KR_HEAD_LEN) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Where a block's bytes begin. */
+static size_t bytes_at(const struct kr_draft *draft, const struct shape *shape)
+{
+  size_t at = sizeof(struct kr_block) + kr_heads_room(shape->count) * sizeof(int32_t) +
+              shape->count * sizeof(void *);
+
+  if (draft->lane > 0) {
+    at += (shape->count + 1) * sizeof(struct kr_tail);
+  }
+  return shape->has_seconds ? at + kr_block_seconds_room(shape->count) * sizeof(int32_t) : at;
+}
+
 static size_t size_of(const struct kr_draft *draft, const struct shape *shape, size_t fence_len)
 {
-  size_t size = sizeof(struct kr_block) + kr_heads_room(shape->count) * sizeof(int32_t) +
-                shape->count * sizeof(void *) + (shape->cut_len - shape->skip_len) + fence_len;
+  size_t size = bytes_at(draft, shape) + (shape->cut_len - shape->skip_len) + fence_len;
 
   for (size_t i = 0; draft->lane > 0 && i < shape->count; i++) {
-    size += sizeof(uint32_t) + tail_of(draft, shape, shape->from + i).len;
+    size += tail_of(draft, shape, shape->from + i).len;
   }
   return kr_block_room(size);
 }
@@ -191,10 +214,70 @@ static void fill_heads(struct kr_block *block, const struct kr_draft *draft, siz
   }
 }
 
+/* How many bytes are between the heads and the second heads of slots, from one to before another,
+ * whose heads are equal (block.c, invariant 7). */
+static size_t shared_behind(const struct kr_draft *draft, const struct shape *shape, size_t from,
+                            size_t to)
+{
+  size_t len = shared_len(tail_of(draft, shape, from), tail_of(draft, shape, to - 1));
+  size_t heads = to - from > 1 ? KR_HEAD_LEN : 2 * KR_HEAD_LEN;
+  size_t behind = len > heads ? len - heads : 0;
+
+  return behind < UINT16_MAX ? behind : UINT16_MAX;
+}
+
+/* The slots from one to before another, whose heads are equal. */
+static void fill_equal(struct kr_block *block, const struct kr_draft *draft,
+                       const struct shape *shape, size_t from, size_t to)
+{
+  size_t shared = shared_behind(draft, shape, shape->from + from, shape->from + to);
+
+  for (size_t i = from; i < to; i++) {
+    struct kr_tail *tail = &kr_block_tails(block)[i];
+
+    tail->first = (uint8_t)(from > 0 ? from : 1);
+    tail->shared = (uint16_t)shared;
+    tail->has_second = shape->has_seconds;
+    if (tail->has_second) {
+      kr_block_seconds(block)[i] =
+          kr_head_of(tail_of(draft, shape, shape->from + i), KR_HEAD_LEN + shared);
+    }
+  }
+}
+
+static void fill_seconds(struct kr_block *block, const struct kr_draft *draft,
+                         const struct shape *shape)
+{
+  fill_equal(block, draft, shape, 0, 1);
+  for (size_t from = 1, to; from < block->count; from = to) {
+    for (to = from + 1; to < block->count && block->heads[to] == block->heads[from];) {
+      to++;
+    }
+    fill_equal(block, draft, shape, from, to);
+  }
+  for (size_t i = block->count; shape->has_seconds && i < kr_block_seconds_room(block->count);
+       i++) {
+    kr_block_seconds(block)[i] = KR_HEADS_PAD;
+  }
+}
+
+static void fill_tails(struct kr_block *block, const struct kr_draft *draft,
+                       const struct shape *shape, uint8_t *to)
+{
+  struct kr_tail *tails = kr_block_tails(block);
+
+  for (size_t i = 0; i <= shape->count; i++) {
+    tails[i].begin = (uint32_t)(to - kr_block_bytes(block));
+    if (i < shape->count) {
+      kr_bytes_put(&to, tail_of(draft, shape, shape->from + i));
+    }
+  }
+}
+
 static void fill_bytes(struct kr_block *block, const struct kr_draft *draft,
                        const struct shape *shape, struct keyroute_bytes fence)
 {
-  uint8_t *bytes = kr_block_bytes(block), *to = bytes;
+  uint8_t *to = kr_block_bytes(block);
 
   if (shape->cut_len > shape->skip_len) {
     struct keyroute_bytes key = key_at(draft, first_key(draft, shape));
@@ -203,9 +286,8 @@ static void fill_bytes(struct kr_block *block, const struct kr_draft *draft,
     kr_bytes_put(&to, kr_bytes_from(key, shape->skip_len));
   }
   kr_bytes_put(&to, fence);
-  for (size_t i = 0; draft->lane > 0 && i < shape->count; i++) {
-    kr_bytes_put(&to, tail_of(draft, shape, shape->from + i));
-    kr_block_ends(block)[i] = (uint32_t)(to - bytes);
+  if (draft->lane > 0) {
+    fill_tails(block, draft, shape, to);
   }
 }
 
@@ -217,6 +299,7 @@ struct kr_block *kr_draft_make(const struct kr_draft *draft, struct kr_mem *mem,
   assert(shape.count <= KR_BLOCK_MAX);
   shape.skip_len = span->ends ? shared_len(span->low, span->high) : 0;
   shape.cut_len = find_cut(draft, &shape);
+  shape.has_seconds = has_seconds(draft, &shape);
 
   struct kr_block *block = kr_alloc(mem, size_of(draft, &shape, span->low.len));
 
@@ -225,12 +308,16 @@ struct kr_block *kr_draft_make(const struct kr_draft *draft, struct kr_mem *mem,
   }
   block->count = (uint8_t)shape.count;
   block->lane = draft->lane;
+  block->bytes_at = (uint16_t)bytes_at(draft, &shape);
   block->fence_len = (uint32_t)span->low.len;
   block->skip_len = (uint32_t)shape.skip_len;
   block->cut_len = (uint32_t)shape.cut_len;
   fill_heads(block, draft, from);
   for (size_t i = 0; i < shape.count; i++) {
     atomic_init(&kr_block_slots(block)[i], draft->slots[from + i]);
+  }
+  if (block->lane > 0) {
+    fill_seconds(block, draft, &shape);
   }
   fill_bytes(block, draft, &shape, span->low);
   return block;

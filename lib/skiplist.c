@@ -228,7 +228,7 @@ void *kr_skiplist_floor_from(const struct kr_skiplist *list, struct keyroute_byt
     }
     at.block = kr_block_slot(at.block, gap - 1);
     kr_block_prefetch(at.block);
-    value = kr_skiplist_floor_by_heads(&at, key, list->key_of);
+    value = kr_skiplist_floor_by_heads(&at, key);
   }
   return value;
 }
@@ -236,8 +236,11 @@ void *kr_skiplist_floor_from(const struct kr_skiplist *list, struct keyroute_byt
 void *kr_skiplist_floor(const struct kr_skiplist *list, struct keyroute_bytes key)
 {
   struct kr_descent at = kr_descent_begin(list);
-  void *value = kr_skiplist_floor_by_heads(&at, key, list->key_of);
+  void *value = kr_skiplist_floor_by_heads(&at, key);
 
+  if (value == NULL) {
+    value = kr_skiplist_floor_by_ties(&at, key, list->key_of);
+  }
   return value != NULL ? value : kr_skiplist_floor_from(list, key, at);
 }
 
@@ -316,6 +319,9 @@ KR_ALWAYS_INLINE size_t gap_in_many(const struct kr_skiplist *list, const struct
 {
   size_t tied, gap = kr_block_gap_by_heads(block, key, &tied);
 
+  if (tied > 0 && block->lane > 0) {
+    gap = kr_block_gap_by_seconds(block, key, tied);
+  }
   if (gap > 0) {
     return gap;
   }

@@ -35,11 +35,8 @@ KR_ALWAYS_INLINE void kr_skiplist_prefetch(const void *value)
   }
 }
 
-/* Go on from *at; NULL = it does not tell, and *at is how far down that was. key_of is the list's:
- * where heads are equal in lane 0, the last such value is mostly the one, and whoever knows whose
- * keys they are need not call. */
-KR_ALWAYS_INLINE void *kr_skiplist_floor_by_heads(struct kr_descent *at, struct keyroute_bytes key,
-                                                  kr_key_of *key_of)
+/* Go on from *at by heads; NULL = they do not tell, and *at is how far down that was. */
+KR_ALWAYS_INLINE void *kr_skiplist_floor_by_heads(struct kr_descent *at, struct keyroute_bytes key)
 {
   const struct kr_block *block = at->block;
   size_t gap = 0, tied = 0;
@@ -57,12 +54,32 @@ KR_ALWAYS_INLINE void *kr_skiplist_floor_by_heads(struct kr_descent *at, struct 
   if (gap > 0) {
     value = kr_block_slot(block, gap - 1);
     kr_skiplist_prefetch(value);
-    return value;
   }
-  if (tied > 0 && block->lane == 0) {
-    value = kr_block_slot(block, tied - 1);
+  return value;
+}
+
+/* Go on where they are equal: above lane 0 by second heads. In lane 0 the last such value is mostly
+ * the one, and whoever knows whose keys they are need not call key_of, which is the list's. */
+KR_ALWAYS_INLINE void *kr_skiplist_floor_by_ties(struct kr_descent *at, struct keyroute_bytes key,
+                                                 kr_key_of *key_of)
+{
+  void *value = NULL;
+
+  while (value == NULL && at->tied > 0) {
+    if (at->block->lane == 0) {
+      value = kr_block_slot(at->block, at->tied - 1);
+      return value != NULL && !kr_bytes_below(key, key_of(value)) ? value : NULL;
+    }
+    size_t gap = kr_block_gap_by_seconds(at->block, key, at->tied);
+
+    if (gap == 0) {
+      return NULL;
+    }
+    *at = (struct kr_descent){.block = kr_block_slot(at->block, gap - 1)};
+    kr_block_prefetch(at->block);
+    value = kr_skiplist_floor_by_heads(at, key);
   }
-  return value != NULL && !kr_bytes_below(key, key_of(value)) ? value : NULL;
+  return value;
 }
 
 #endif

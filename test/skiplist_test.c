@@ -417,13 +417,45 @@ static size_t draw_tenant(char *out)
   return (size_t)snprintf(out, KEY_MAX, "tenant/%08u/table/%04u/%08u", draw(8), draw(12), draw(60));
 }
 
+/* Levels below levels: between the bytes in which keys differ stand runs that they share, too long
+ * for a head or two; and some keys end anywhere, or have zeros behind. */
+static size_t draw_nested(char *out)
+{
+  static const char *const runs[] = {"t-", "/fold", "/object-", "/", "/version-is-"};
+  size_t len = 0;
+
+  for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+    len += (size_t)snprintf(out + len, KEY_MAX - len, "%s%0*u", runs[i], (int)draw(2) + 1, draw(4));
+  }
+  if (draw(4) == 0) {
+    len = draw((uint32_t)len + 1);
+    for (uint32_t zeros = draw(5); zeros > 0 && len < KEY_MAX; zeros--) {
+      out[len++] = 0;
+    }
+  }
+  return len;
+}
+
+/* Zeros are to heads what the end of a key is: many are equal, and second ones too. */
+static size_t draw_zeros(char *out)
+{
+  size_t len = draw(20);
+
+  for (size_t i = 0; i < len; i++) {
+    out[i] = draw(6) == 0 ? (char)draw(3) : 0;
+  }
+  return len;
+}
+
 static const struct family {
   size_t (*draw_key)(char *);
   size_t block_max;
 } families[] = {
-    {draw_short, 4}, {draw_common_prefix, 4}, {draw_any, 4},  {draw_region_name, 4}, {draw_hex, 6},
-    {draw_user, 6},  {draw_tenant, 6},        {draw_any, 6},  {draw_region_name, 6}, {draw_hex, 32},
-    {draw_user, 32}, {draw_tenant, 32},       {draw_any, 32},
+    {draw_short, 4},       {draw_common_prefix, 4}, {draw_any, 4},    {draw_region_name, 4},
+    {draw_hex, 6},         {draw_user, 6},          {draw_tenant, 6}, {draw_any, 6},
+    {draw_region_name, 6}, {draw_hex, 32},          {draw_user, 32},  {draw_tenant, 32},
+    {draw_any, 32},        {draw_nested, 4},        {draw_nested, 6}, {draw_nested, 32},
+    {draw_zeros, 4},       {draw_zeros, 32},
 };
 
 enum { FAMILIES = sizeof(families) / sizeof(families[0]) };
