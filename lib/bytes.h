@@ -73,25 +73,27 @@ KR_ALWAYS_INLINE bool kr_bytes_below(struct keyroute_bytes a, struct keyroute_by
   return a.len < b.len;
 }
 
-/* Are so many bytes the same? As kr_bytes_below, without a call. */
+/* Are so many bytes the same? As kr_bytes_below, without a call. Branches depend on the length alone:
+ * in a list many keys are compared for the same. */
 KR_ALWAYS_INLINE bool kr_bytes_same(const uint8_t *a, const uint8_t *b, size_t len)
 {
-  size_t at = 0;
+  uint64_t differ = 0;
 
-  if (len < 4) {
-    while (at < len && a[at] == b[at]) {
-      at++;
+  if (len >= 8) {
+    differ = (kr_bytes_eight(a) ^ kr_bytes_eight(b)) |
+             (kr_bytes_eight(a + len - 8) ^ kr_bytes_eight(b + len - 8));
+    for (size_t at = 8; at + 8 < len; at += 8) {
+      differ |= kr_bytes_eight(a + at) ^ kr_bytes_eight(b + at);
     }
-    return at == len;
+  } else if (len >= 4) {
+    differ = (kr_bytes_four(a) ^ kr_bytes_four(b)) |
+             (kr_bytes_four(a + len - 4) ^ kr_bytes_four(b + len - 4));
+  } else {
+    for (size_t at = 0; at < len; at++) {
+      differ |= (uint64_t)(a[at] ^ b[at]);
+    }
   }
-  if (len < 8) {
-    return kr_bytes_four(a) == kr_bytes_four(b) &&
-           kr_bytes_four(a + len - 4) == kr_bytes_four(b + len - 4);
-  }
-  while (at + 8 < len && kr_bytes_eight(a + at) == kr_bytes_eight(b + at)) {
-    at += 8;
-  }
-  return at + 8 >= len && kr_bytes_eight(a + len - 8) == kr_bytes_eight(b + len - 8);
+  return differ == 0;
 }
 
 /* Read the decimal number at the front of a text. Returns how many digits it has; 0 if there is

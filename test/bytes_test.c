@@ -55,6 +55,28 @@ START_TEST(test_bytes__below_is_what_compare_says)
 }
 END_TEST
 
+/* One byte differs, or none does, and what is behind may. */
+START_TEST(test_bytes__same_sees_each_byte_and_no_more)
+{
+  for (size_t len = 0; len < 40; len++) {
+    uint8_t *a = malloc(len + 1), *b = malloc(len > 0 ? len : 1);
+
+    memset(a, 0x55, len + 1);
+    memset(b, 0x55, len);
+    ck_assert(kr_bytes_same(a, b, len));
+    ck_assert(kr_bytes_same(b, a, len));
+    for (size_t at = 0; at < len; at++) {
+      b[at] ^= (uint8_t)(1 << at % 8);
+      ck_assert(!kr_bytes_same(a, b, len));
+      ck_assert(kr_bytes_same(a, b, at));
+      b[at] = 0x55;
+    }
+    free(a);
+    free(b);
+  }
+}
+END_TEST
+
 START_TEST(test_bytes__zero_bytes_count)
 {
   ck_assert_int_lt(kr_bytes_compare(kr_bytes("a", 1), kr_bytes("a\0", 2)), 0);
@@ -218,6 +240,7 @@ static Suite *suite(void)
   tcase_set_timeout(tests, 300);
   tcase_add_test(tests, test_bytes__order_is_that_of_unsigned_bytes);
   tcase_add_test(tests, test_bytes__below_is_what_compare_says);
+  tcase_add_test(tests, test_bytes__same_sees_each_byte_and_no_more);
   tcase_add_test(tests, test_bytes__zero_bytes_count);
   tcase_add_test(tests, test_bytes__string_of_null_is_empty);
   tcase_add_test(tests, test_bytes__all_256_bytes_come_back_from_their_text);
