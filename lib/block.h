@@ -108,7 +108,7 @@ KR_ALWAYS_INLINE bool kr_block_begins(const struct kr_block *block, struct keyro
 }
 
 /* kr_block_gap with inclusive, by the heads alone and without a call. 0 = they do not tell, and if
- * that is so because they are equal, *tied is what the next two go on with; else it is 0. */
+ * that is so because they are equal, *tied is what the next three go on with; else it is 0. */
 KR_ALWAYS_INLINE size_t kr_block_gap_by_heads(const struct kr_block *block,
                                               struct keyroute_bytes key, size_t *tied)
 {
@@ -151,6 +151,18 @@ KR_ALWAYS_INLINE size_t kr_block_gap_by_seconds(const struct kr_block *block,
   size_t len = block->cut_len + tail[1].begin - tail->begin;
 
   return len <= at + shared + KR_HEAD_LEN && len <= key.len ? gap : 0;
+}
+
+/* In lane 0: is a key below that of a slot whose head equals its own? What they are known to share
+ * is not compared again. */
+KR_ALWAYS_INLINE bool kr_block_below_tied(const struct kr_block *block, struct keyroute_bytes key,
+                                          struct keyroute_bytes of_slot)
+{
+  size_t same = block->cut_len + KR_HEAD_LEN;
+
+  same = key.len < same ? key.len : same;
+  same = of_slot.len < same ? of_slot.len : same;
+  return kr_bytes_below(kr_bytes_from(key, same), kr_bytes_from(of_slot, same));
 }
 
 /* The gap, where the head before `tied` equals that of the key, and the one behind is above it. */

@@ -313,42 +313,83 @@ size_t kr_skiplist_below(const struct kr_skiplist *list, void **values, struct k
 /* So many walks side by side that the machine always waits for several lines at once. */
 enum { GROUP = 16 };
 
-/* kr_block_gap, mostly without a call. */
-KR_ALWAYS_INLINE size_t gap_in_many(const struct kr_skiplist *list, const struct kr_block *block,
-                                    struct keyroute_bytes key)
+/* kr_block_gap, where heads do not tell. */
+KR_ALWAYS_INLINE size_t gap_beyond_heads(const struct kr_skiplist *list,
+                                         const struct kr_block *block, struct keyroute_bytes key,
+                                         size_t tied)
 {
-  size_t tied, gap = kr_block_gap_by_heads(block, key, &tied);
-
-  if (tied > 0 && block->lane > 0) {
-    gap = kr_block_gap_by_seconds(block, key, tied);
-  }
-  if (gap > 0) {
-    return gap;
-  }
   return tied > 0 ? kr_block_settle(block, key, true, list->key_of, tied)
                   : kr_block_gap(block, key, true, list->key_of);
 }
 
+/* The block below to which a key belongs. */
+KR_ALWAYS_INLINE const struct kr_block *block_below(const struct kr_skiplist *list,
+                                                    const struct kr_block *block,
+                                                    struct keyroute_bytes key)
+{
+  size_t tied, gap = kr_block_gap_by_heads(block, key, &tied);
+
+  if (tied > 0) {
+    gap = kr_block_gap_by_seconds(block, key, tied);
+  }
+  if (gap == 0) {
+    gap = gap_beyond_heads(list, block, key, tied);
+  }
+  return kr_block_slot(block, gap - 1);
+}
+
+/* The last value whose head is not above that of the key, in a block of lane 0. *tied is 0, or the
+ * heads are equal and value_if_tied knows better. */
+KR_ALWAYS_INLINE void *value_by_heads(const struct kr_skiplist *list, const struct kr_block *block,
+                                      struct keyroute_bytes key, size_t *tied)
+{
+  size_t gap = kr_block_gap_by_heads(block, key, tied);
+  void *value;
+
+  if (*tied > 0) {
+    value = kr_block_slot(block, *tied - 1);
+    kr_skiplist_prefetch_key(value);
+    return value;
+  }
+  value = value_before(block, gap > 0 ? gap : gap_beyond_heads(list, block, key, 0));
+  kr_skiplist_prefetch(value);
+  return value;
+}
+
+KR_ALWAYS_INLINE void *value_if_tied(const struct kr_skiplist *list, const struct kr_block *block,
+                                     struct keyroute_bytes key, size_t tied, void *value)
+{
+  if (value != NULL && !kr_block_below_tied(block, key, list->key_of(value))) {
+    return value;
+  }
+  return value_before(block, gap_beyond_heads(list, block, key, tied));
+}
+
 /* All go down a lane before any goes down the next: what one waits for comes while the others look
- * for their ways. From a top that the caller has read, and found to be there: the list may be empty
- * by now. */
+ * for their ways. So it is with the keys that are compared in lane 0. From a top that the caller
+ * has read, and found to be there: the list may be empty by now. */
 static void floor_group(const struct kr_skiplist *list, const struct kr_block *top, void **values,
                         const struct keyroute_bytes *keys, size_t count)
 {
   const struct kr_block *blocks[GROUP];
+  size_t tied[GROUP];
 
   for (size_t i = 0; i < count; i++) {
     blocks[i] = top;
   }
   for (size_t lane = top->lane; lane > 0; lane--) {
     for (size_t i = 0; i < count; i++) {
-      blocks[i] = kr_block_slot(blocks[i], gap_in_many(list, blocks[i], keys[i]) - 1);
+      blocks[i] = block_below(list, blocks[i], keys[i]);
       kr_block_prefetch(blocks[i]);
     }
   }
   for (size_t i = 0; i < count; i++) {
-    values[i] = value_before(blocks[i], gap_in_many(list, blocks[i], keys[i]));
-    kr_skiplist_prefetch(values[i]);
+    values[i] = value_by_heads(list, blocks[i], keys[i], &tied[i]);
+  }
+  for (size_t i = 0; i < count; i++) {
+    if (tied[i] > 0) {
+      values[i] = value_if_tied(list, blocks[i], keys[i], tied[i], values[i]);
+    }
   }
 }
 

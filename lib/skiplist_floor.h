@@ -35,6 +35,15 @@ KR_ALWAYS_INLINE void kr_skiplist_prefetch(const void *value)
   }
 }
 
+/* The same where its key will be compared, which may stand behind that. */
+KR_ALWAYS_INLINE void kr_skiplist_prefetch_key(const void *value)
+{
+  kr_skiplist_prefetch(value);
+  if (value != NULL) {
+    __builtin_prefetch((const char *)value + 128);
+  }
+}
+
 /* Go on from *at by heads; NULL = they do not tell, and *at is how far down that was. */
 KR_ALWAYS_INLINE void *kr_skiplist_floor_by_heads(struct kr_descent *at, struct keyroute_bytes key)
 {
@@ -68,7 +77,8 @@ KR_ALWAYS_INLINE void *kr_skiplist_floor_by_ties(struct kr_descent *at, struct k
   while (value == NULL && at->tied > 0) {
     if (at->block->lane == 0) {
       value = kr_block_slot(at->block, at->tied - 1);
-      return value != NULL && !kr_bytes_below(key, key_of(value)) ? value : NULL;
+      kr_skiplist_prefetch_key(value);
+      return value != NULL && !kr_block_below_tied(at->block, key, key_of(value)) ? value : NULL;
     }
     size_t gap = kr_block_gap_by_seconds(at->block, key, at->tied);
 
