@@ -63,7 +63,7 @@ KR_ALWAYS_INLINE void kr_block_prefetch(const struct kr_block *block)
 struct kr_tail {
   uint32_t begin;  /* of the tail, in the bytes; it ends where the next begins */
   uint16_t shared; /* bytes between the slot's head and its second head */
-  uint8_t first;   /* the first slot, but for slot 0, whose head is equal */
+  uint8_t first;   /* the first slot whose head is equal; that of slot 0 is 0, and no other's */
   bool has_second; /* the same for all slots of a block */
 };
 
@@ -143,10 +143,11 @@ KR_ALWAYS_INLINE size_t kr_block_gap_by_seconds(const struct kr_block *block,
   int32_t second = kr_head_of(key, at + shared);
   size_t gap = first + kr_heads_not_above(seconds + first, tied - first, second);
 
-  if (gap == first || seconds[gap - 1] != second) {
+  if (seconds[gap - 1] != second) {
     return gap;
   }
-  /* A key that has all there is of the slot's is not below it. */
+  /* A key that has all there is of the slot's is not below it. (Where the slot is none of those of
+   * equal heads, the gap is right in any case.) */
   tail = kr_block_tails(block) + gap - 1;
   size_t len = block->cut_len + tail[1].begin - tail->begin;
 

@@ -73,8 +73,8 @@ KR_ALWAYS_INLINE bool kr_bytes_below(struct keyroute_bytes a, struct keyroute_by
   return a.len < b.len;
 }
 
-/* Are so many bytes the same? As kr_bytes_below, without a call. Branches depend on the length alone:
- * in a list many keys are compared for the same. */
+/* Are so many bytes the same? As kr_bytes_below, without a call; its branches depend on the length
+ * alone. */
 KR_ALWAYS_INLINE bool kr_bytes_same(const uint8_t *a, const uint8_t *b, size_t len)
 {
   uint64_t differ = 0;

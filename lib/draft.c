@@ -235,7 +235,7 @@ static void fill_equal(struct kr_block *block, const struct kr_draft *draft,
   for (size_t i = from; i < to; i++) {
     struct kr_tail *tail = &kr_block_tails(block)[i];
 
-    tail->first = (uint8_t)(from > 0 ? from : 1);
+    tail->first = (uint8_t)from;
     tail->shared = (uint16_t)shared;
     tail->has_second = shape->has_seconds;
     if (tail->has_second) {

@@ -299,12 +299,47 @@ START_TEST(test_block__fences_may_share_more_than_is_noted)
 }
 END_TEST
 
+/* Bytes 0 and 1 behind "abc", in memory of its own: so a sanitizer sees who reads behind it. */
+static struct keyroute_bytes tied_key(size_t len, unsigned bits)
+{
+  uint8_t *data = malloc(len);
+
+  ck_assert_ptr_nonnull(data);
+  for (size_t i = 0; i < len; i++) {
+    data[i] = (uint8_t)(i < 3 ? 'a' + i : bits >> i & 1);
+  }
+  return kr_bytes(data, len);
+}
+
+START_TEST(test_block__tied_keys_are_compared_as_they_are)
+{
+  const struct kr_block block = {.cut_len = 3};
+  int ties = 0;
+  random_state = 1;
+
+  for (int round = 0; round < 20000; round++) {
+    struct keyroute_bytes key = tied_key(3 + draw(8), draw(1 << 12) & draw(1 << 12));
+    struct keyroute_bytes of_slot = tied_key(3 + draw(8), draw(1 << 12) & draw(1 << 12));
+
+    if (kr_head_of(key, 3) == kr_head_of(of_slot, 3)) {
+      MUST(kr_block_below_tied(&block, key, of_slot) == (kr_bytes_compare(key, of_slot) < 0));
+      ties++;
+    }
+    free((void *)(uintptr_t)key.data);
+    free((void *)(uintptr_t)of_slot.data);
+  }
+  ck_assert_int_gt(ties, 1000);
+}
+END_TEST
+
 START_TEST(test_block__size_is_what_was_asked_for)
 {
+  char last[200]; /* more than allocations are rounded up by */
   struct fences fences = {.count = 0};
+  memset(last, 'x', sizeof(last));
   add(&fences, "");
   add(&fences, "tenant-0041/folder-003");
-  add(&fences, "tenant-0042/folder-0055");
+  fences.keys[fences.count++] = kr_bytes(last, sizeof(last));
 
   make_block(&fences, NULL);
 
@@ -348,6 +383,7 @@ static Suite *suite(void)
   tcase_add_test(tests, test_block__second_heads_tell_folders_of_a_tenant);
   tcase_add_test(tests, test_block__a_key_that_has_all_of_a_fence_is_not_below_it);
   tcase_add_test(tests, test_block__fences_may_share_more_than_is_noted);
+  tcase_add_test(tests, test_block__tied_keys_are_compared_as_they_are);
   tcase_add_test(tests, test_block__size_is_what_was_asked_for);
   tcase_add_test(tests, test_block__nothing_behind_heads_takes_no_room);
   suite_add_tcase(made, tests);
