@@ -108,7 +108,8 @@ build() { # FOLDER CONFIGURE-ARGUMENTS
 
 # The programs, those first that take longest, mostly by waiting: they would hold up the end.
 unit_programs() { # FOLDER
-  local program waits="registry_zookeeper_test scenario_test connection_test fork_test"
+  local program waits="registry_zookeeper_session_test registry_zookeeper_end_test \
+    registry_zookeeper_absent_test registry_zookeeper_test scenario_test connection_test fork_test"
   for program in $waits; do
     say "test/$program"
   done
