@@ -1,7 +1,7 @@
 #ifndef KR_HBASE094_RPC_H
 #define KR_HBASE094_RPC_H
 
-#include "lib/rpc.h"
+#include "lib/rpc_codec.h"
 
 /* The frames of HBase 0.94's Writable RPC, protocol HRegionInterface. A call's param is the number
  * of parameters, as int32, and the parameters. */

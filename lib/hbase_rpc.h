@@ -2,7 +2,7 @@
 #define KR_HBASE_RPC_H
 
 #include "lib/proto/hbase.pb-c.h"
-#include "lib/rpc.h"
+#include "lib/rpc_codec.h"
 
 /* The frames of HBase's protobuf RPC, service ClientService, simple authentication. */
 extern const struct kr_rpc_codec kr_hbase_codec;
