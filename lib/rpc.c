@@ -20,18 +20,14 @@
  *     later request too.
  *  5. A connection with requests is never idle; one that is still connecting isn't either, and is
  *     ended by the connect timeout.
- *  6. What a frame claims to hold allocates nothing: the buffer grows with the bytes that have
- *     come. It holds at most one frame of max_frame_len and one read. Of a longer frame no more
- *     than the header is kept, which says whose it is: that request fails with TOO_LARGE, the rest
- *     is skipped, and all others go on. The connection ends only if the header can't be read.
- *  7. A server that takes in less than it is asked must not fill the memory: what waits to be sent
+ *  6. A server that takes in less than it is asked must not fill the memory: what waits to be sent
  *     to it, here while connecting and in the socket afterwards, is bounded. A request beyond fails
  *     from a timer of no length, as a local failure that speaks against nobody; one alone is sent
  *     whatever its length.
- *  8. A failure says whether its request was sent: handed to the socket, that is. What was not
+ *  7. A failure says whether its request was sent: handed to the socket, that is. What was not
  *     cannot have been done. A server that refuses a whole connection is believed to have done
  *     nothing as long as it has answered nothing on it.
- *  9. While frames are being taken from a connection's buffer (`reading`) it is not freed.
+ *  8. While a connection's frames are being taken (`reading`) it is not freed.
  *
  * A request is found by its number in a hash, which also keeps the order in which they were made,
  * and a connection by its server in another. Lists would do for scans, which are few, answered
@@ -46,9 +42,9 @@
  */
 #include "lib/rpc.h"
 
-#include "lib/bytes.h"
 #include "lib/clock.h"
 #include "lib/hash.h"
+#include "lib/rpc_frames.h"
 #include "lib/server.h"
 #include "lib/socket.h"
 
@@ -60,9 +56,6 @@
 
 /* What is no silence yet, even if a request's whole time has passed: its sender had little. */
 #define SILENT_US 1000000
-
-/* An emptied input buffer larger than this gives its memory back. */
-#define KEEP_BUFFER (64 * 1024)
 
 /* What connections are told apart by. A longer host is of no server, and will not resolve. */
 struct place {
@@ -80,11 +73,10 @@ struct conn {
   struct kr_socket *socket;        /* NULL = ended */
   struct kr_rpc_request *requests; /* by number; in the order they were made */
   struct kr_timer *idle;           /* NULL = not idle */
-  struct kr_buf in;
+  struct kr_rpc_frames frames;
   uint32_t next_id;
   uint32_t marks;    /* the users' */
   int64_t heard_us;  /* when the last byte came */
-  size_t skip_len;   /* what is still to come of a frame that is not kept */
   size_t unsent_len; /* of its requests' frames, while it is not open */
   bool open;         /* the hello has been sent */
   bool answered;     /* some request, at some time */
@@ -196,7 +188,7 @@ static void unlist_conn(struct conn *conn)
 
 static void free_conn(struct conn *conn)
 {
-  kr_buf_clear(&conn->in);
+  kr_rpc_frames_clear(&conn->frames);
   kr_free(conn->rpc->mem, conn);
 }
 
@@ -301,105 +293,19 @@ static void take_reply(struct conn *conn, struct kr_rpc_reply *reply)
   }
 }
 
-/* ---- Frames that are too long (invariant 6) ---- */
-
-/* What its head says of a frame that is too long. The reply's failure is its exception, or that it
- * is too long. *len is 0 as long as more bytes are needed for that. Errors: PROTOCOL, NO_MEMORY. */
-static int read_long_head(struct kr_rpc_reply *reply, size_t *len, struct conn *conn,
-                          struct keyroute_bytes in, struct kr_failure *failure)
+/* Take all that are whole. The connection may have ended afterwards. */
+static void take_replies(struct conn *conn)
 {
-  const struct kr_rpc *rpc = conn->rpc;
-  int error = rpc->codec->head(reply, len, rpc->mem, in, failure);
-
-  if (error == 0 && *len == 0 && in.len >= rpc->settings->max_frame_len) {
-    error = KEYROUTE_E_PROTOCOL;
-    kr_fail(failure, error, "its header alone is too long");
-  }
-  return error;
-}
-
-/* Take as much of a long frame as has come. Returns as take_frame. */
-static size_t take_long_frame(struct conn *conn, struct keyroute_bytes in, size_t len)
-{
-  size_t max_len = conn->rpc->settings->max_frame_len;
-  struct kr_rpc_reply reply;
-  struct kr_failure failure, trouble;
-  size_t taken = len < in.len ? len : in.len;
-  size_t head_len;
-
-  if (read_long_head(&reply, &head_len, conn, kr_bytes(in.data, taken), &trouble) != 0) {
-    kr_fail(&failure, trouble.code, "a reply of %zu bytes, over the limit of %zu: %.*s", len,
-            max_len, 200, trouble.message);
-    end_conn_with(conn, &failure);
-    return 0;
-  }
-  if (head_len == 0) {
-    return 0;
-  }
-  if (reply.failure.code == 0) {
-    kr_fail(&reply.failure, KEYROUTE_E_TOO_LARGE,
-            "an answer of %zu bytes, over the limit of %zu (keyroute.frame.max.bytes)", len,
-            max_len);
-    reply.failure.answer_len = len;
-  }
-  conn->skip_len = len - taken;
-  take_reply(conn, &reply);
-  return taken;
-}
-
-/* Move over what is left of a long frame. Returns what stands behind it. */
-static struct keyroute_bytes skip(struct conn *conn, struct keyroute_bytes bytes)
-{
-  size_t len = conn->skip_len < bytes.len ? conn->skip_len : bytes.len;
-
-  conn->skip_len -= len;
-  return kr_bytes((const uint8_t *)bytes.data + len, bytes.len - len);
-}
-
-/* ---- Frames ---- */
-
-/* Take the frame at the head of `in`. Returns how much of `in` is done with: 0 if the frame is not
- * whole yet or the connection has ended. */
-static size_t take_frame(struct conn *conn, struct keyroute_bytes in)
-{
-  const struct kr_rpc *rpc = conn->rpc;
   struct kr_rpc_reply reply;
   struct kr_failure failure;
-  size_t len = 0;
+  bool found = true;
 
-  if (rpc->codec->frame(&len, in, &failure) != 0) {
-    end_conn_with(conn, &failure);
-    return 0;
-  }
-  if (len > rpc->settings->max_frame_len) {
-    return take_long_frame(conn, in, len);
-  }
-  if (len == 0 || len > in.len) {
-    return 0;
-  }
-  if (rpc->codec->reply(&reply, rpc->mem, kr_bytes(in.data, len), &failure) != 0) {
-    end_conn_with(conn, &failure);
-    return 0;
-  }
-  take_reply(conn, &reply);
-  return len;
-}
-
-/* Take what is whole from the buffer and move the rest to its front. */
-static void take_frames(struct conn *conn)
-{
-  struct keyroute_bytes in = kr_buf_view(&conn->in);
-  size_t taken = 0;
-  size_t len;
-
-  do {
-    len = take_frame(conn, kr_bytes((const uint8_t *)in.data + taken, in.len - taken));
-    taken += len;
-  } while (len > 0 && conn->socket != NULL && taken < in.len);
-  memmove(conn->in.data, conn->in.data + taken, in.len - taken);
-  conn->in.len = in.len - taken;
-  if (conn->in.len == 0 && conn->in.cap > KEEP_BUFFER) {
-    kr_buf_clear(&conn->in);
+  while (found && conn->socket != NULL) {
+    if (kr_rpc_frames_next(&found, &reply, &conn->frames, &failure) != 0) {
+      end_conn_with(conn, &failure);
+    } else if (found) {
+      take_reply(conn, &reply);
+    }
   }
 }
 
@@ -408,17 +314,12 @@ static void conn_received(void *arg, struct keyroute_bytes bytes)
   struct conn *conn = arg;
 
   conn->heard_us = kr_clock_us();
-  bytes = skip(conn, bytes);
-  if (bytes.len == 0) {
-    return;
-  }
-  kr_buf_bytes(&conn->in, bytes);
-  if (conn->in.failed) {
+  if (kr_rpc_frames_add(&conn->frames, bytes) != 0) {
     end_conn_no_memory(conn);
     return;
   }
   conn->reading = true;
-  take_frames(conn);
+  take_replies(conn);
   conn->reading = false;
   if (conn->socket == NULL) {
     free_conn(conn);
@@ -523,7 +424,7 @@ static struct conn *new_conn(struct kr_rpc *rpc, const char *host, int port)
   }
   conn->rpc = rpc;
   kr_server_print(conn->server, sizeof(conn->server), host, port);
-  kr_buf_init(&conn->in, rpc->mem);
+  kr_rpc_frames_init(&conn->frames, rpc->mem, rpc->settings, rpc->codec);
   conn->socket = kr_socket_open(rpc->mem, rpc->loop, rpc->resolver, host, port,
                                 rpc->settings->connect_timeout_ms, &conn_events, conn);
   if (conn->socket == NULL || !list_conn(conn, host, port)) {
@@ -592,7 +493,7 @@ static void request_timed_out(void *arg)
   cb(arg, &failure, NULL);
 }
 
-/* ---- Requests beyond the bound (invariant 7) ---- */
+/* ---- Requests beyond the bound (invariant 6) ---- */
 
 static size_t waiting_len(const struct conn *conn)
 {
