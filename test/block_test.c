@@ -7,13 +7,13 @@
 #include "lib/draft.h"
 
 #include "lib/mem.h"
+#include "test/draw.h"
 #include "test/run_suite.h"
 
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { KEY_MAX = 64 };
 
@@ -94,23 +94,6 @@ static void ask(const struct fences *fences, struct keyroute_bytes key)
 }
 
 /* ---- Keys by chance ---- */
-
-static uint64_t random_state;
-
-static uint32_t draw(uint32_t below)
-{
-  random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-  return (uint32_t)(random_state >> 33) % below;
-}
-
-static void seed_from_environment(void)
-{
-  const char *given = getenv("KR_TEST_SEED");
-
-  random_state = given != NULL ? strtoull(given, NULL, 0) : (uint64_t)time(NULL);
-  printf("KR_TEST_SEED=%llu\n", (unsigned long long)random_state);
-  fflush(stdout);
-}
 
 /* Zeros, with something else at times: what heads have behind a key that ends within them. */
 static size_t draw_zeros(uint8_t *out)
@@ -194,7 +177,7 @@ START_TEST(test_block__answers_as_counting_fences_does)
 {
   uint8_t room[KR_BLOCK_MAX + 1][KEY_MAX], key[KEY_MAX];
   struct keyroute_bytes keys[KR_BLOCK_MAX + 1];
-  seed_from_environment();
+  draw_seeded();
 
   for (int round = 0; round < 2000; round++) {
     size_t count = draw_keys(keys, room, 3 + draw(KR_BLOCK_MAX - 1), families[_i]);
@@ -315,8 +298,8 @@ START_TEST(test_block__tied_keys_are_compared_as_they_are)
 {
   const struct kr_block block = {.cut_len = 3};
   int ties = 0;
-  random_state = 1;
 
+  draw_from_seed(1);
   for (int round = 0; round < 20000; round++) {
     struct keyroute_bytes key = tied_key(3 + draw(8), draw(1 << 12) & draw(1 << 12));
     struct keyroute_bytes of_slot = tied_key(3 + draw(8), draw(1 << 12) & draw(1 << 12));

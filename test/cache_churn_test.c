@@ -6,28 +6,10 @@
  */
 #include "test/cache_harness.h"
 
+#include "test/draw.h"
 #include "test/run_suite.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-
-static uint64_t random_state;
-
-static unsigned draw(unsigned limit)
-{
-  random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-  return (unsigned)(random_state >> 33) % limit;
-}
-
-static void seed_from_environment(void)
-{
-  const char *given = getenv("KR_TEST_SEED");
-
-  random_state = given != NULL ? strtoull(given, NULL, 0) : (uint64_t)time(NULL);
-  printf("KR_TEST_SEED=%llu\n", (unsigned long long)random_state);
-  fflush(stdout);
-}
 
 /* ---- The oracle ---- */
 
@@ -165,7 +147,7 @@ START_TEST(test_s044_churn_leaves_what_an_oracle_says_and_nothing_overlaps)
   size_t empty = kr_cache_size(fixture.cache).bytes;
   int64_t next_id = 1;
 
-  seed_from_environment();
+  draw_seeded();
   for (int step = 0; step < 4000; step++) {
     unsigned what = draw(100);
 
@@ -199,7 +181,7 @@ START_TEST(test_cache__bounded_one_answers_rightly_or_not_at_all)
   struct oracle oracle = {.count = 0};
   size_t missing = 0;
 
-  seed_from_environment();
+  draw_seeded();
   for (int64_t id = 1; id <= 4000; id++) {
     unsigned start = draw(KEYS), end = start + 1 + draw(4);
     char start_text[4], end_text[4];
@@ -236,7 +218,7 @@ START_TEST(test_s044_churn_on_many_keys_stays_within_the_bounds)
   enum { ROWS = 100000, BOUND = 2000, BYTES = 1000000 };
   struct fixture fixture = bounded(BOUND, BYTES);
 
-  seed_from_environment();
+  draw_seeded();
   for (int64_t id = 1; id <= ROWS; id++) {
     unsigned start = draw(ROWS), end = start + 1 + draw(50); /* splits and merges what it meets */
     char start_text[16], end_text[16];

@@ -14,6 +14,7 @@
 
 #include "lib/bytes.h"
 #include "lib/rcu.h"
+#include "test/draw.h"
 #include "test/failing_mem.h"
 #include "test/run_suite.h"
 
@@ -21,7 +22,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* ---- The list, and the writer who comes in --------------------------------------------------- */
 
@@ -493,13 +493,6 @@ enum { MEETINGS = 200000 };
 
 static struct value all[ALL]
                        [2]; /* the second is for replacing the first, and the other way round */
-static uint64_t random_state;
-
-static uint32_t draw(uint32_t below)
-{
-  random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-  return (uint32_t)(random_state >> 33) % below;
-}
 
 static void make_all(void)
 {
@@ -618,12 +611,10 @@ static void change_between_meetings(void)
 
 START_TEST(test_skiplist_meanwhile__every_answer_was_true_at_one_moment)
 {
-  const char *given = getenv("KR_TEST_SEED");
   struct kr_mem *mem = failing_mem_new();
   int met = 0;
-  random_state = given != NULL ? strtoull(given, NULL, 0) : (uint64_t)time(NULL);
-  printf("KR_TEST_SEED=%llu\n", (unsigned long long)random_state);
-  fflush(stdout);
+
+  draw_seeded();
   make_all();
   list = kr_skiplist_new_of(mem, key_in, _i == 0 ? 4 : 6);
 

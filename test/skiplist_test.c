@@ -7,6 +7,7 @@
 
 #include "lib/bytes.h"
 #include "lib/rcu.h"
+#include "test/draw.h"
 #include "test/failing_mem.h"
 #include "test/run_suite.h"
 
@@ -16,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* ---- Doubles --------------------------------------------------------------------------------- */
 
@@ -343,23 +343,6 @@ START_TEST(test_skiplist__take_needs_no_memory)
 END_TEST
 
 /* ---- The oracle: a sorted array -------------------------------------------------------------- */
-
-static uint64_t random_state;
-
-static uint32_t draw(uint32_t below)
-{
-  random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-  return (uint32_t)(random_state >> 33) % below;
-}
-
-static void seed_from_environment(void)
-{
-  const char *given = getenv("KR_TEST_SEED");
-
-  random_state = given != NULL ? strtoull(given, NULL, 0) : (uint64_t)time(NULL);
-  printf("KR_TEST_SEED=%llu\n", (unsigned long long)random_state);
-  fflush(stdout);
-}
 
 static size_t draw_from(char *out, size_t max_len, const char *alphabet, size_t alphabet_len)
 {
@@ -774,7 +757,7 @@ START_TEST(test_skiplist__answers_as_a_sorted_array_does)
   static struct oracle oracle;
   struct kr_mem *mem = failing_mem_new();
   struct kr_skiplist *list = kr_skiplist_new_of(mem, key_in, families[_i].block_max);
-  seed_from_environment();
+  draw_seeded();
 
   random_steps(list, &oracle, families[_i].draw_key, STEPS);
 
