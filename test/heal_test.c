@@ -24,18 +24,7 @@ static struct keyroute_connection conn;
 static void setup(void)
 {
   world = world_new();
-  struct kr_reports_means means = {
-      .mem = world->mem,
-      .log = &world->log,
-      .stats = world->stats,
-      .cache = world->cache,
-      .servers = world->servers,
-      .failed_server_ms = 2000,
-  };
-
-  reports = kr_reports_new(&means);
-  ck_assert_ptr_nonnull(reports);
-  world->means.reports = reports;
+  reports = world_add_reports(world, 2000);
   world->means.retry.retries = 0;
   world_start(world);
   conn = (struct keyroute_connection){

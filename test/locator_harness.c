@@ -11,6 +11,7 @@
 
 #include "lib/bytes.h"
 #include "lib/proto/hbase.pb-c.h"
+#include "lib/report.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -375,6 +376,22 @@ void world_start(struct world *world)
 {
   world->locator = kr_locator_new(&world->means);
   ck_assert_ptr_nonnull(world->locator);
+}
+
+struct kr_reports *world_add_reports(struct world *world, int64_t failed_server_ms)
+{
+  struct kr_reports_means means = {
+      .mem = world->mem,
+      .log = &world->log,
+      .stats = world->stats,
+      .cache = world->cache,
+      .servers = world->servers,
+      .failed_server_ms = failed_server_ms,
+  };
+
+  world->means.reports = kr_reports_new(&means);
+  ck_assert_ptr_nonnull(world->means.reports);
+  return world->means.reports;
 }
 
 void world_free(struct world *world)

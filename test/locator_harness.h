@@ -77,6 +77,8 @@ struct world {
 /* hbase:meta is on m:16020 with start code 1; scans and root reads answer at once (by a timer). */
 struct world *world_new(void);
 void world_start(struct world *world);
+/* Before that: have reports taken. Free them once the locator is shut down. */
+struct kr_reports *world_add_reports(struct world *world, int64_t failed_server_ms);
 /* Shut down, free everything, check that nothing is left. */
 void world_free(struct world *world);
 

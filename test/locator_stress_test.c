@@ -50,20 +50,11 @@ static void fail_some(struct kr_failure *failure, const struct kr_request *reque
 
 static void make_world(void)
 {
-  world = world_new();
-  struct kr_reports_means means = {
-      .mem = world->mem,
-      .log = &world->log,
-      .stats = world->stats,
-      .cache = world->cache,
-      .servers = world->servers,
-      .failed_server_ms = 200,
-  };
   struct kr_cache_limits limits = {.regions = (size_t)dice(3) * 5};
 
-  reports = kr_reports_new(&means);
+  world = world_new();
+  reports = world_add_reports(world, 200);
   kr_cache_set_limits(world->cache, &limits);
-  world->means.reports = reports;
   world->means.retry = (struct kr_retry_policy){1000, 5, 5, 100};
   world->means.try_limit_ms = 1000;
   world->means.failed_server_ms = 200;

@@ -6,18 +6,8 @@ struct fixture fixture_new(void)
 {
   struct fixture fixture = {.world = world_new()};
   struct world *world = fixture.world;
-  struct kr_reports_means means = {
-      .mem = world->mem,
-      .log = &world->log,
-      .stats = world->stats,
-      .cache = world->cache,
-      .servers = world->servers,
-      .failed_server_ms = 2000,
-  };
 
-  fixture.reports = kr_reports_new(&means);
-  ck_assert_ptr_nonnull(fixture.reports);
-  world->means.reports = fixture.reports;
+  fixture.reports = world_add_reports(world, 2000);
   world->means.retry.retries = 0;
   world_start(world);
   return fixture;
