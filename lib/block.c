@@ -1,8 +1,8 @@
 /*
  * A block of a skip list: where among up to 32 sorted keys is this one?
  *
- *   | lengths | heads: 4 bytes a key | slots: pointers | second heads | cut | fence | tails |
- *     32 bytes  64 or 128 bytes        8 bytes each      above lane 0                 likewise
+ *   | lengths | heads: 4 bytes a key | slots | ends | second heads | cut | fence | tails |
+ *     32 bytes  64 or 128 bytes        8 each  above lane 0                      likewise
  *
  * The keys of lane 0 are in the values, elsewhere. Looking at one costs a miss of the machine's
  * caches, and mostly none is looked at: the heads tell. What makes them tell is that the bytes

@@ -17,7 +17,7 @@ struct kr_block {
   uint32_t fence_len;
   uint32_t skip_len; /* bytes in front that all keys of the block's span share */
   uint32_t cut_len;  /* bytes in front that all keys in the block share; heads are behind them */
-  int32_t heads[];   /* behind them the slots, and bytes (block.c) */
+  int32_t heads[];   /* behind them the slots and more (block.c) */
 };
 
 /* The key that is in a value. */

@@ -6,12 +6,13 @@
 /*
  * kr_skiplist_floor without a call, for the one place where every hit comes along (cache_find.c).
  *
- * Down the lanes by the heads of the keys alone, which mostly tell; where they do not, skiplist.c
- * goes on from the block that was come to. So nothing here is called, and whoever has this inlined
- * saves no registers for it.
+ * Down the lanes by the heads of the keys alone, which mostly tell; where they are equal, by what
+ * tells ties apart, and where that does not help either, skiplist.c goes on from the block that was
+ * come to. The first part calls nothing, so whoever has it inlined saves no registers for it; the
+ * second would have it save some, and belongs where those hits alone come along.
  */
 
-/* How far down a search has come: at the top, or where heads alone do not bring it further. */
+/* How far down a search has come: at the top, or where what was looked at does not tell. */
 struct kr_descent {
   const struct kr_block *block; /* NULL = the list is empty */
   size_t tied;                  /* see kr_block_gap_by_heads */
@@ -22,7 +23,7 @@ static inline struct kr_descent kr_descent_begin(const struct kr_skiplist *list)
   return (struct kr_descent){.block = kr_skiplist_top(list)};
 }
 
-/* Floor, from where the heads did not tell. */
+/* Floor, from where the two below did not tell. */
 void *kr_skiplist_floor_from(const struct kr_skiplist *list, struct keyroute_bytes key,
                              struct kr_descent at);
 
