@@ -22,8 +22,8 @@ bool kr_findings_usable(const struct keyroute_location *location)
                                           primary->failed_until_us <= kr_clock_us());
 }
 
-/* Store a region if that is so, and as long as the epoch of invariant 2 is. *kept is what to answer
- * with, counted; NULL = it is not to be kept. False = out of memory. */
+/* Store a region that is usable, unless another epoch has begun (invariant 2). *kept is what to
+ * answer with, counted; NULL = it is not to be kept. False = out of memory. */
 static bool keep(struct kr_flight *flight, struct keyroute_location *location,
                  struct keyroute_location **kept)
 {

@@ -172,7 +172,7 @@ static void flight_ended(struct kr_flight *flight)
 
 /* ---- Members' traces and counts ---- */
 
-/* Of a flight that is made for another flight, those of the other: so do all of these. */
+/* All of these go on with the other flight where a member is there for one. */
 static bool flight_traced(const struct kr_flight *flight)
 {
   const struct kr_lookup *lookup;

@@ -145,7 +145,7 @@ enum {
   INFO_LAST = 7,
   TABLE_NAMESPACE = KR_WIRE_BYTES(1),
   TABLE_QUALIFIER = KR_WIRE_BYTES(2),
-  TABLE_LAST = 2,
+  TABLE_LAST = 2
 };
 
 /* What a message says: views into it. */
