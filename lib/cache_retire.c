@@ -52,7 +52,8 @@ static void retire_table(void *value, void *arg)
 
 uint64_t kr_cache_epoch(const struct kr_cache *cache)
 {
-  /* Acquire, with the release below: who sees the new epoch sees what is retired from then on. */
+  /* Acquire, with the release below: who sees an epoch sees all that was done before it began.
+   * Whether it has ended since he asks under the lock. */
   return atomic_load_explicit(&cache->epoch, memory_order_acquire);
 }
 
