@@ -93,7 +93,8 @@ static pthread_mutex_t freeing = PTHREAD_MUTEX_INITIALIZER;
  * holds it waits for nobody. */
 static pthread_mutex_t enqueueing = PTHREAD_MUTEX_INITIALIZER;
 
-/* In a child whose copy of liburcu's thread is not there: call_rcu's lock is still held then. */
+/* In a child whose copy of liburcu's thread is not there: call_rcu's lock is still held then.
+ * Relaxed under `reviving`, without which it is not changed. */
 static atomic_bool orphaned;
 
 /* Relaxed: set while the process has one thread. */
