@@ -48,7 +48,6 @@
 #include "lib/server.h"
 #include "lib/socket.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* The last number but one that is still positive in Java. */

@@ -23,7 +23,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #if defined(__SANITIZE_THREAD__)

@@ -10,7 +10,6 @@
 #include "test/locator_harness.h"
 #include "test/run_suite.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { RETRIES = 3, PAUSE_MS = 100, PAUSE_OVERLOADED_MS = 1000 };
