@@ -3,6 +3,12 @@
 
 #include "lib/zk_session.h"
 
+/* How opening went. */
+struct kr_zk_opening {
+  struct kr_zk_session *session; /* NULL = failure says why; else yours to close */
+  struct kr_failure failure;
+};
+
 /* Start to open a session on the worker: look up the names, then make a handle for the addresses.
  * handler   static
  * number    what state and fired will name it by

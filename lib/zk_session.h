@@ -8,6 +8,7 @@
 /* One handle of ZooKeeper's client. Made and ended on a worker, used on the loop. */
 struct kr_zk_session;
 struct kr_zk_handler;
+struct kr_zk_opening; /* zk_open.h */
 
 enum kr_zk_state { KR_ZK_CONNECTING, KR_ZK_CONNECTED, KR_ZK_EXPIRED, KR_ZK_AUTH_FAILED };
 
@@ -54,12 +55,6 @@ struct kr_zk_reply {
   size_t len;
   int32_t version; /* FETCH: the znode's; SET: which one it is to have, the asker's */
   char path[];
-};
-
-/* How opening went. */
-struct kr_zk_opening {
-  struct kr_zk_session *session; /* NULL = failure says why; else yours to close */
-  struct kr_failure failure;
 };
 
 /* What the loop gets to hear, with the gate's owner; not called once the gate is stopped. */
