@@ -856,12 +856,3 @@ void fake_black_hole_close(struct fake_black_hole *hole)
   close(hole->listener);
   free(hole);
 }
-
-int fake_closed_port(void)
-{
-  int port = 0;
-  int fd = listen_on(&port, 1);
-
-  close(fd);
-  return port;
-}

@@ -301,7 +301,4 @@ struct fake_black_hole *fake_black_hole_open(int *port);
 struct fake_black_hole *fake_black_hole_open_at(int port); /* one that is free now */
 void fake_black_hole_close(struct fake_black_hole *hole);
 
-/* A port on 127.0.0.1 that was free a moment ago: connections are refused. */
-int fake_closed_port(void);
-
 #endif

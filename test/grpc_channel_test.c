@@ -6,6 +6,7 @@
 #include "test/fake_grpc_server.h"
 #include "test/fake_server.h"
 #include "test/grpc_harness.h"
+#include "test/loopback.h"
 #include "test/proxy.h"
 #include "test/run_suite.h"
 
@@ -88,7 +89,7 @@ START_TEST(test_grpc_channel__refused_port_is_unavailable_while_connecting)
 {
   struct grpc_result result = GRPC_RESULT_INIT;
 
-  ck_assert_int_eq(ask_at("127.0.0.1", fake_closed_port(), GRPC_LONG_MS, &result), 14);
+  ck_assert_int_eq(ask_at("127.0.0.1", closed_port(), GRPC_LONG_MS, &result), 14);
 
   ck_assert(result.status.connecting);
   ck_assert(!result.status.resolving);
@@ -166,7 +167,7 @@ START_TEST(test_grpc_channel__address_of_ipv6_needs_no_brackets)
 {
   struct grpc_result result = GRPC_RESULT_INIT;
 
-  ck_assert_int_eq(ask_at("::1", fake_closed_port(), GRPC_LONG_MS, &result), 14);
+  ck_assert_int_eq(ask_at("::1", closed_port(), GRPC_LONG_MS, &result), 14);
 
   ck_assert(!result.status.resolving);
   ck_assert_msg(strstr(result.text, "::1") != NULL, "%s", result.text);

@@ -10,8 +10,8 @@
 #include "test/child.h"
 #include "test/failing_mem.h"
 #include "test/fake_grpc_server.h"
-#include "test/fake_server.h"
 #include "test/grpc_harness.h"
+#include "test/loopback.h"
 #include "test/run_suite.h"
 
 #include <check.h>
@@ -143,7 +143,7 @@ START_TEST(test_grpc_process__nothing_is_left_of_200_clients_that_came_and_went)
 {
   int before = threads();
 
-  go_round(fake_closed_port(), 14, 0);
+  go_round(closed_port(), 14, 0);
 
   if (!UNDER_SANITIZER) { /* they have a thread of their own */
     ck_assert_int_eq(threads(), before);
@@ -169,7 +169,7 @@ START_TEST(test_grpc_process__all_its_threads_have_signals_blocked)
   int open;
 
   for (int i = 0; i < 20; i++) {
-    ck_assert_int_eq(ask(client, fake_closed_port()), 14);
+    ck_assert_int_eq(ask(client, closed_port()), 14);
     ck_assert_int_ge(count_threads(&open), 2);
     ck_assert_int_eq(open, 0);
   }
@@ -185,7 +185,7 @@ START_TEST(test_grpc_process__mask_of_the_caller_is_left_alone)
   sigaddset(&before, SIGUSR1);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 
-  open_ask_close(fake_closed_port(), 14);
+  open_ask_close(closed_port(), 14);
 
   pthread_sigmask(SIG_SETMASK, NULL, &after);
   ck_assert_int_eq(sigismember(&after, SIGUSR1), 1);
@@ -197,7 +197,7 @@ START_TEST(test_grpc_process__nothing_is_printed)
 {
   const struct kr_grpc_metadata wrong = {"key", {"a\nb", 3}};
   const struct kr_grpc_settings settings = grpc_settings();
-  struct kr_grpc_request asked = grpc_request(fake_closed_port(), "");
+  struct kr_grpc_request asked = grpc_request(closed_port(), "");
   struct grpc_result result = GRPC_RESULT_INIT;
   struct stat printed;
   FILE *file = tmpfile();
@@ -226,7 +226,7 @@ START_TEST(test_grpc_process__forked_child_is_told_and_does_not_hang)
   const struct kr_grpc_module *module = grpc_module();
   const struct kr_grpc_settings settings = grpc_settings();
   struct kr_grpc *client = grpc_open(&settings);
-  int port = fake_closed_port();
+  int port = closed_port();
   ck_assert_int_eq(ask(client, port), 14);
 
   pid_t child = fork();
@@ -252,7 +252,7 @@ END_TEST
 
 START_TEST(test_grpc_process__child_of_a_process_that_is_done_with_it_may_use_it)
 {
-  int port = fake_closed_port();
+  int port = closed_port();
   open_ask_close(port, 14);
 
   pid_t child = UNDER_SANITIZER ? -1 : fork();

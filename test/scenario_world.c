@@ -12,6 +12,8 @@
  */
 #include "test/scenario_world.h"
 
+#include "test/loopback.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -145,7 +147,7 @@ static void play_place(struct scenario_world *world, struct scenario_line *line)
 
 static void play_closed_port(struct scenario_world *world, struct scenario_line *line)
 {
-  add_place(world, line)->port = fake_closed_port();
+  add_place(world, line)->port = closed_port();
 }
 
 static void play_black_hole(struct scenario_world *world, struct scenario_line *line)

@@ -3,6 +3,7 @@
  */
 #include "test/transport_hbase_harness.h"
 
+#include "test/loopback.h"
 #include "test/run_suite.h"
 
 #include <stdlib.h>
@@ -12,7 +13,7 @@ START_TEST(test_transport_hbase__refused_connection_names_server_and_reason)
   struct world *world = new_world();
   struct asked *asked = prepare(world, 1);
 
-  asked->port = fake_closed_port();
+  asked->port = closed_port();
   on_loop(world, start_errand, asked);
 
   expect(asked, KEYROUTE_E_UNREACHABLE);
@@ -94,7 +95,7 @@ START_TEST(test_transport_hbase__refused_name_names_the_address_tried)
   struct asked *asked = prepare(world, 1);
 
   asked->host = "localhost";
-  asked->port = fake_closed_port();
+  asked->port = closed_port();
   on_loop(world, start_errand, asked);
 
   expect(asked, KEYROUTE_E_UNREACHABLE);

@@ -4,6 +4,7 @@
 #include "test/transport_hbase_harness.h"
 
 #include "lib/bytes.h"
+#include "test/loopback.h"
 #include "test/run_suite.h"
 
 #include <stdlib.h>
@@ -315,7 +316,7 @@ START_TEST(test_transport_hbase__shutdown_ends_requests_in_every_state)
   on_loop(world, start_errand, connecting);
   fresh = prepare(world, 1);
   fresh->then = prepare(world, 1);
-  fresh->port = fake_closed_port();
+  fresh->port = closed_port();
   on_loop(world, start_and_shut_down, fresh);
 
   expect(waiting, KEYROUTE_E_CLOSED);

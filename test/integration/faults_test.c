@@ -5,6 +5,7 @@
  * program.
  */
 #include "test/integration/real.h"
+#include "test/loopback.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -100,20 +101,6 @@ static void expect(struct attempt got, int error, const char *words)
   ck_assert_msg(strstr(got.detail.message, words) != NULL, "\"%s\" is not in \"%s\"", words,
                 got.detail.message);
   ck_assert_ptr_null(strchr(got.detail.message, '\n'));
-}
-
-/* A port that nobody listens on. */
-static int closed_port(void)
-{
-  struct sockaddr_in address = {.sin_family = AF_INET};
-  socklen_t len = sizeof(address);
-  int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-  inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
-  ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, len), 0);
-  ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &len), 0);
-  close(fd);
-  return ntohs(address.sin_port);
 }
 
 /* A port on which connecting gets no answer: its queue of one is full. fds to close: 3. */
