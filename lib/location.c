@@ -281,14 +281,21 @@ void kr_location_set_times(struct keyroute_location *location, uint64_t stored, 
   location->sent_before_stored = before < UINT32_MAX ? (uint32_t)before : UINT32_MAX;
 }
 
+/* Does a reason take the place of one that there is? */
+static bool is_stronger(enum kr_evicted reason, enum kr_evicted than)
+{
+  return than == KR_NOT_EVICTED || (than == KR_EVICTED_REPORTED && reason != KR_EVICTED_REPORTED);
+}
+
 void kr_location_retire(struct keyroute_location *location, enum kr_evicted reason)
 {
   uint8_t now = __atomic_load_n(&location->leaving, __ATOMIC_RELAXED);
 
   /* Release, with the acquires below: who sees it retired also sees what led to it. Relaxed if
    * somebody was first: nothing is told then. */
-  while ((now & KR_LEAVING_REASON) == KR_NOT_EVICTED &&
-         !__atomic_compare_exchange_n(&location->leaving, &now, (uint8_t)(now | reason), true,
+  while (is_stronger(reason, (enum kr_evicted)(now & KR_LEAVING_REASON)) &&
+         !__atomic_compare_exchange_n(&location->leaving, &now,
+                                      (uint8_t)((now & ~KR_LEAVING_REASON) | (int)reason), true,
                                       __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
   }
 }

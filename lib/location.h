@@ -158,7 +158,8 @@ bool kr_location_overlaps(const struct keyroute_location *a, const struct keyrou
 bool kr_location_report(struct keyroute_location *location);
 bool kr_location_reported(const struct keyroute_location *location);
 
-/* Retire: from now on no hit gives it out. Once retired, its reason stays. Any thread. */
+/* Retire: from now on no hit gives it out. Once retired, its reason stays, but for that of a
+ * report: what was reported may be given out again, what is dropped may not. Any thread. */
 void kr_location_retire(struct keyroute_location *location, enum kr_evicted reason);
 /* Was it retired, or its primary's server dropped? And if so, why? */
 enum kr_evicted kr_location_retired_why(const struct keyroute_location *location);

@@ -491,12 +491,30 @@ START_TEST(test_location__retiring_is_seen_and_stays)
 
   ck_assert(!kr_location_retired(location));
   ck_assert_int_eq(kr_location_retired_why(location), KR_NOT_EVICTED);
-  kr_location_retire(location, KR_EVICTED_REPORTED);
   kr_location_retire(location, KR_EVICTED_CLEARED);
+  kr_location_retire(location, KR_EVICTED_REPORTED);
+  kr_location_retire(location, KR_EVICTED_SERVER);
   kr_server_drop(kr_location_server(location, 0));
 
   ck_assert(kr_location_retired(location));
+  ck_assert_int_eq(kr_location_retired_why(location), KR_EVICTED_CLEARED);
+  keyroute_location_release(location);
+  fixture_free(&fixture);
+}
+END_TEST
+
+START_TEST(test_location__clearing_is_told_rather_than_a_report)
+{
+  struct fixture fixture = fixture_new();
+  struct keyroute_location *location = span(&fixture, "", "");
+
+  kr_location_report(location);
+  kr_location_retire(location, KR_EVICTED_REPORTED);
   ck_assert_int_eq(kr_location_retired_why(location), KR_EVICTED_REPORTED);
+  kr_location_retire(location, KR_EVICTED_CLEARED);
+
+  ck_assert_int_eq(kr_location_retired_why(location), KR_EVICTED_CLEARED);
+  ck_assert(kr_location_reported(location));
   keyroute_location_release(location);
   fixture_free(&fixture);
 }
@@ -681,6 +699,7 @@ static Suite *suite(void)
                       (int)(sizeof(overlaps) / sizeof(overlaps[0])));
   tcase_add_test(tests, test_location__state_names_and_numbers_are_inverse);
   tcase_add_test(tests, test_location__retiring_is_seen_and_stays);
+  tcase_add_test(tests, test_location__clearing_is_told_rather_than_a_report);
   tcase_add_test(tests, test_location__first_report_is_told_from_the_others);
   tcase_add_test(tests, test_location__copy_says_the_same_and_is_fresh);
   tcase_add_test(tests, test_location__whose_primarys_server_is_dropped_is_retired);

@@ -131,6 +131,27 @@ START_TEST(test_report__what_was_cleared_before_is_not_brought_back)
 }
 END_TEST
 
+START_TEST(test_report__what_is_cleared_behind_the_report_is_not_brought_back)
+{
+  struct fixture fixture = fixture_new();
+  struct kr_cache_filter all = {0};
+
+  put_on(&fixture, "", "", "a", 1, 5);
+  struct keyroute_location *first = locate(&fixture, "r");
+
+  report(&fixture, first, KEYROUTE_FAULT_NOT_SERVING);
+  struct keyroute_location *second = locate(&fixture, "r");
+  kr_location_retire(second, KR_EVICTED_REPORTED); /* when who clears has not come so far yet */
+  kr_cache_retire(fixture.world->cache, &all);
+  report(&fixture, second, KEYROUTE_FAULT_NOT_SERVING); /* in the new epoch */
+
+  expect_next(&fixture, "r", "a", 1);
+  keyroute_location_release(first);
+  keyroute_location_release(second);
+  fixture_free(&fixture);
+}
+END_TEST
+
 START_TEST(test_report__another_replicas_place_is_read_again_too)
 {
   struct fixture fixture = fixture_new();
@@ -380,6 +401,7 @@ static Suite *suite(void)
   tcase_add_test(tests, test_report__entry_goes_also_when_another_handle_holds_the_same_answer);
   tcase_add_test(tests, test_report__what_was_cleared_meanwhile_is_not_brought_back);
   tcase_add_test(tests, test_report__what_was_cleared_before_is_not_brought_back);
+  tcase_add_test(tests, test_report__what_is_cleared_behind_the_report_is_not_brought_back);
   tcase_add_test(tests, test_report__another_replicas_place_is_read_again_too);
   tcase_add_test(tests, test_report__root_is_asked_for_again);
   tcase_add_loop_test(tests, test_s096_catalog_that_repeats_itself_is_read_ever_more_rarely, 0, 2);
