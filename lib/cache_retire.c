@@ -4,8 +4,9 @@
  *
  * What the loop has read and is about to store must not slip in behind who retires. So it looks at
  * the epoch and stores under one lock, which is held as well while the epoch grows: what is stored
- * before that is found and retired, and what is not is not stored. No more is under the lock; who
- * retires holds it for an addition.
+ * before that is found and retired, and what is not is not stored. Who retires also holds it from
+ * looking at some regions until they are retired: none has been replaced by a copy meanwhile, and
+ * who makes a copy finds the reason there, or the copy is found. He lets go between any two looks.
  */
 #include "lib/cache.h"
 
@@ -28,26 +29,39 @@ static bool on_server(const struct keyroute_location *location,
   return false;
 }
 
-/* Retire what matches the filter, if the table does. */
+/* Retire what matches the filter of some regions behind one; NULL = from the first on. Gives the
+ * last of them, or NULL if there are none. */
+static void *retire_some(const struct keyroute_table *table, const struct kr_cache_filter *filter,
+                         const void *behind)
+{
+  enum kr_evicted reason = filter->host != NULL ? KR_EVICTED_SERVER : KR_EVICTED_CLEARED;
+  void *some[KR_CACHE_SOME];
+
+  pthread_mutex_lock(&table->cache->epoch_lock);
+  size_t count = kr_skiplist_behind(table->regions, some, behind, KR_CACHE_SOME);
+
+  for (size_t i = 0; i < count; i++) {
+    if (filter->host == NULL || on_server(some[i], filter)) {
+      kr_location_retire(some[i], reason);
+    }
+  }
+  pthread_mutex_unlock(&table->cache->epoch_lock);
+  return count > 0 ? some[count - 1] : NULL;
+}
+
+/* All that matches, if the table does. */
 static void retire_table(void *value, void *arg)
 {
   const struct keyroute_table *table = value;
   const struct kr_cache_filter *filter = arg;
-  enum kr_evicted reason = filter->host != NULL ? KR_EVICTED_SERVER : KR_EVICTED_CLEARED;
-  void *some[KR_CACHE_SOME], *last = NULL;
-  size_t count;
+  const void *last = NULL;
 
   if (filter->table.data != NULL && !kr_bytes_equal(filter->table, kr_table_name(table))) {
     return;
   }
-  while ((count = kr_skiplist_behind(table->regions, some, last, KR_CACHE_SOME)) > 0) {
-    for (size_t i = 0; i < count; i++) {
-      if (filter->host == NULL || on_server(some[i], filter)) {
-        kr_location_retire(some[i], reason);
-      }
-    }
-    last = some[count - 1];
-  }
+  do {
+    last = retire_some(table, filter, last);
+  } while (last != NULL);
 }
 
 uint64_t kr_cache_epoch(const struct kr_cache *cache)

@@ -49,7 +49,7 @@ struct kr_cache {
   size_t pinned;              /* regions of pinned tables; loop thread */
   struct kr_cleared cleared;  /* loop thread */
   struct kr_age age;          /* loop thread */
-  pthread_mutex_t epoch_lock; /* held while the epoch grows, and by the loop while it stores */
+  pthread_mutex_t epoch_lock; /* cache_retire.c */
   atomic_uint_fast64_t epoch; /* grows when something is retired from outside */
   pthread_mutex_t tables_lock;
   bool has_leftovers;                   /* tables_lock: tables found no memory to leave with */

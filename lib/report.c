@@ -169,16 +169,18 @@ struct matter {
   bool is_entry;                   /* the entry is the reported answer */
 };
 
-/* Put fresh in the entry's place, unless something was dropped since the report (invariant 6). */
+/* Put fresh in the entry's place, unless something was dropped since the report, or the entry was
+ * before it and fresh has no news (invariant 6). */
 static bool replace(struct kr_reports *reports, const struct matter *matter,
-                    struct keyroute_location *fresh)
+                    struct keyroute_location *fresh, bool has_news)
 {
   struct kr_cache *cache = reports->means.cache;
 
   if (!kr_cache_begin_store(cache, matter->report->epoch)) {
     return false;
   }
-  bool replaced = kr_cache_replace(cache, matter->table, matter->entry, fresh);
+  bool replaced = (has_news || kr_location_own_reason(matter->entry) == KR_EVICTED_REPORTED) &&
+                  kr_cache_replace(cache, matter->table, matter->entry, fresh);
 
   kr_cache_end_store(cache);
   return replaced;
@@ -192,10 +194,9 @@ static void renew(struct kr_reports *reports, const struct matter *matter)
   if (!kr_location_retired(matter->entry)) {
     return; /* it is in a new handle already */
   }
-  bool was_dropped = kr_location_own_reason(matter->entry) != KR_EVICTED_REPORTED;
-  struct keyroute_location *copy = !was_dropped ? kr_location_copy(matter->entry) : NULL;
+  struct keyroute_location *copy = kr_location_copy(matter->entry);
 
-  if (copy == NULL || !replace(reports, matter, copy)) {
+  if (copy == NULL || !replace(reports, matter, copy, false)) {
     kr_cache_remove(cache, matter->table, matter->entry);
   }
   keyroute_location_release(copy);
@@ -310,7 +311,7 @@ static bool take_hint(struct kr_reports *reports, const struct matter *matter)
     return false;
   }
   struct keyroute_location *moved = follow(reports, matter);
-  bool taken = moved != NULL && replace(reports, matter, moved);
+  bool taken = moved != NULL && replace(reports, matter, moved, true);
 
   keyroute_location_release(moved);
   return taken;

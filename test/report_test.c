@@ -1,6 +1,8 @@
 /*
  * Reports on the loop: what goes from the cache, what stays, what is read again and how often.
  */
+#include "lib/cache_state.h"
+#include "test/failing_mem.h"
 #include "test/report_harness.h"
 
 #include "test/run_suite.h"
@@ -148,6 +150,41 @@ START_TEST(test_report__what_is_cleared_behind_the_report_is_not_brought_back)
   expect_next(&fixture, "r", "a", 1);
   keyroute_location_release(first);
   keyroute_location_release(second);
+  fixture_free(&fixture);
+}
+END_TEST
+
+static struct kr_cache *shared;
+static struct keyroute_location *entry;
+
+/* Who clears, and has told the new epoch, comes to the entry unless the loop is just storing. */
+static void come_to_entry(void)
+{
+  if (pthread_mutex_trylock(&shared->epoch_lock) == 0) {
+    kr_location_retire(entry, KR_EVICTED_CLEARED);
+    pthread_mutex_unlock(&shared->epoch_lock);
+    shared = NULL;
+  }
+}
+
+/* In the middle of each allocation. */
+START_TEST(test_report__what_is_cleared_while_it_is_copied_is_not_brought_back)
+{
+  struct fixture fixture = fixture_new();
+
+  put_on(&fixture, "", "", "a", 1, 5);
+  struct keyroute_location *first = locate(&fixture, "r");
+
+  report(&fixture, first, KEYROUTE_FAULT_NOT_SERVING);
+  entry = locate(&fixture, "r");
+  shared = fixture.world->cache;
+  mem_call(_i, come_to_entry);
+  report(&fixture, entry, KEYROUTE_FAULT_NOT_SERVING);
+  mem_call(0, NULL);
+
+  expect_next(&fixture, "r", "a", shared == NULL ? 1 : 0);
+  keyroute_location_release(first);
+  keyroute_location_release(entry);
   fixture_free(&fixture);
 }
 END_TEST
@@ -402,6 +439,8 @@ static Suite *suite(void)
   tcase_add_test(tests, test_report__what_was_cleared_meanwhile_is_not_brought_back);
   tcase_add_test(tests, test_report__what_was_cleared_before_is_not_brought_back);
   tcase_add_test(tests, test_report__what_is_cleared_behind_the_report_is_not_brought_back);
+  tcase_add_loop_test(tests, test_report__what_is_cleared_while_it_is_copied_is_not_brought_back, 1,
+                      6);
   tcase_add_test(tests, test_report__another_replicas_place_is_read_again_too);
   tcase_add_test(tests, test_report__root_is_asked_for_again);
   tcase_add_loop_test(tests, test_s096_catalog_that_repeats_itself_is_read_ever_more_rarely, 0, 2);
