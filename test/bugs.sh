@@ -11,6 +11,8 @@ set -euo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top"
 export srcdir=$top KEYROUTE=$top/$1/keyroute KEYROUTE_CLUSTER_DIR=$top/test/cluster
+# Some bugs make tests hang: these must fail before the whole program is ended.
+export CK_DEFAULT_TIMEOUT=10
 build=$1
 copy=$build-bugs
 shift

@@ -389,7 +389,8 @@ START_TEST(test_cli_get__large_rows_of_a_file_are_all_read)
                  NULL}));
 
   ck_assert_msg(status == 0, "exit %d: %.1000s", status, program_err);
-  ck_assert_uint_eq(fake_server_counts(first).rows_read, ROWS);
+  /* More, if the machine was so slow that some were asked for again. */
+  ck_assert_uint_ge(fake_server_counts(first).rows_read, ROWS);
 }
 END_TEST
 

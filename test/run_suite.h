@@ -6,6 +6,13 @@
 #include <check.h>
 #include <stdlib.h>
 
+/* How long a test may take that says nothing of it: Check's own 4 s are not enough under a sanitizer
+ * on a machine that does other things, too. Before any test case is made. */
+__attribute__((constructor)) static void be_patient(void)
+{
+  setenv("CK_DEFAULT_TIMEOUT", "300", 0);
+}
+
 /* Have the modules of this build loaded, unless the environment names others. */
 static inline void use_built_modules(void)
 {
