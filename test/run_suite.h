@@ -6,8 +6,8 @@
 #include <check.h>
 #include <stdlib.h>
 
-/* How long a test may take that says nothing of it: Check's own 4 s are not enough under a sanitizer
- * on a machine that does other things, too. Before any test case is made. */
+/* How long a test may take where its case does not say: Check's own 4 s are not enough under a
+ * sanitizer on a machine that does other things, too. Before any test case is made. */
 __attribute__((constructor)) static void be_patient(void)
 {
   setenv("CK_DEFAULT_TIMEOUT", "300", 0);
