@@ -44,6 +44,7 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <urcu-bp.h>
@@ -156,22 +157,27 @@ static void revive(void)
 {
   sigset_t saved;
 
-  pthread_mutex_lock(&reviving);
-  if (atomic_load_explicit(&orphaned, memory_order_relaxed)) {
-    kr_signals_block(&saved);
-    urcu_bp_call_rcu_after_fork_child();
-    kr_signals_restore(&saved);
-    /* Release, with the acquire below: who finds it done finds liburcu's books in order. */
-    atomic_store_explicit(&orphaned, false, memory_order_release);
-  }
-  pthread_mutex_unlock(&reviving);
+  kr_signals_block(&saved);
+  urcu_bp_call_rcu_after_fork_child();
+  kr_signals_restore(&saved);
 }
 
-/* Before anything is asked of liburcu's thread. */
+/* Before anything is asked of liburcu's thread. Whoever is in a read section must not wait for the
+ * lock: a fork holds it while it waits for who frees, and he may be waiting for the section. But he
+ * began when the thread had been revived, and that is looked at again each time. */
 static void revive_if_orphaned(void)
 {
-  if (atomic_load_explicit(&orphaned, memory_order_acquire)) {
-    revive();
+  /* Acquire, with the release: who finds it done finds liburcu's books in order. */
+  while (atomic_load_explicit(&orphaned, memory_order_acquire)) {
+    if (pthread_mutex_trylock(&reviving) != 0) {
+      sched_yield();
+      continue;
+    }
+    if (atomic_load_explicit(&orphaned, memory_order_relaxed)) {
+      revive();
+      atomic_store_explicit(&orphaned, false, memory_order_release);
+    }
+    pthread_mutex_unlock(&reviving);
   }
 }
 
