@@ -106,8 +106,9 @@ KEYROUTE_EXTERN size_t keyroute_escape(char *out, size_t size, struct keyroute_b
 KEYROUTE_EXTERN int keyroute_unescape(void *out, size_t *out_len, const char *text);
 
 /** Memory functions to use instead of the C library's. Frozen. They must be thread-safe and stay
- *  valid until every connection and every location made with them is gone. Memory that ZooKeeper,
- *  libuv, liburcu and libxml2 allocate for themselves does not come from here. */
+ *  valid until every connection and every location made with them is gone. They are called under
+ *  locks of the library: they must not call it, nor fork. Memory that ZooKeeper, libuv, liburcu and
+ *  libxml2 allocate for themselves does not come from here. */
 struct keyroute_allocator {
   void *user;
   void *(*allocate)(void *user, size_t size);
