@@ -42,7 +42,7 @@ static const char meta[] = "hbase:meta";
 
 static struct keyroute_bytes parent(struct keyroute_bytes table)
 {
-  return kr_bytes_equal(table, keyroute_string(meta)) ? kr_bytes(NULL, 0) : keyroute_string(meta);
+  return kr_bytes_is(table, meta) ? kr_bytes(NULL, 0) : keyroute_string(meta);
 }
 
 static void search_key(struct kr_buf *key, struct keyroute_bytes table, struct keyroute_bytes row,

@@ -72,7 +72,7 @@ enum { LEVEL_META2 = 1, LEVEL_MAP = 2 };
 
 static bool is_meta2(struct keyroute_bytes table)
 {
-  return kr_bytes_equal(table, keyroute_string(meta2));
+  return kr_bytes_is(table, meta2);
 }
 
 static uint8_t level_of(struct keyroute_bytes table)
@@ -82,7 +82,7 @@ static uint8_t level_of(struct keyroute_bytes table)
 
 static struct keyroute_bytes parent(struct keyroute_bytes table)
 {
-  if (kr_bytes_equal(table, keyroute_string(meta1))) {
+  if (kr_bytes_is(table, meta1)) {
     return kr_bytes(NULL, 0);
   }
   return keyroute_string(is_meta2(table) ? meta1 : meta2);

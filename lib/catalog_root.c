@@ -52,12 +52,12 @@ enum { META_EXTRA_LEN = sizeof(meta) - 1 + 2 + ID_LEN };
 
 static bool is_meta(struct keyroute_bytes table)
 {
-  return kr_bytes_equal(table, keyroute_string(meta));
+  return kr_bytes_is(table, meta);
 }
 
 static struct keyroute_bytes parent(struct keyroute_bytes table)
 {
-  if (kr_bytes_equal(table, keyroute_string(root))) {
+  if (kr_bytes_is(table, root)) {
     return kr_bytes(NULL, 0);
   }
   return keyroute_string(is_meta(table) ? root : meta);

@@ -500,7 +500,7 @@ void kr_flight_reroute(struct kr_flight *flight, const struct kr_server *root)
   char address[300], text[400];
 
   if (flight->request == NULL ||
-      !kr_bytes_equal(kr_table_name(flight->parent.table), keyroute_string(means->catalog->root))) {
+      !kr_bytes_is(kr_table_name(flight->parent.table), means->catalog->root)) {
     return;
   }
   const struct kr_server *server = kr_location_server(flight->at, 0);

@@ -65,8 +65,7 @@ static const char unknown[] = "the catalog";
 
 static struct keyroute_bytes parent_of_any(struct keyroute_bytes table)
 {
-  return kr_bytes_equal(table, keyroute_string(unknown)) ? kr_bytes(NULL, 0)
-                                                         : keyroute_string(unknown);
+  return kr_bytes_is(table, unknown) ? kr_bytes(NULL, 0) : keyroute_string(unknown);
 }
 
 /* The root has one region, whatever is looked for. */

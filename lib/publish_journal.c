@@ -92,7 +92,7 @@ static bool read_level(enum kr_level *out, const struct kr_row *row)
   const struct kr_cell *cell = kr_row_find(row, KR_JOURNAL_FAMILY, KR_JOURNAL_QUALIFIER);
 
   for (int level = KR_META1; cell != NULL && level <= KR_MAP; level++) {
-    if (kr_bytes_equal(cell->value, keyroute_string(kr_level_name((enum kr_level)level)))) {
+    if (kr_bytes_is(cell->value, kr_level_name((enum kr_level)level))) {
       *out = (enum kr_level)level;
       return true;
     }

@@ -95,7 +95,7 @@ static int check_part(struct keyroute_bytes part, const char *others, const char
     }
     i += length;
   }
-  if (kr_bytes_equal(part, keyroute_string("zookeeper"))) {
+  if (kr_bytes_is(part, "zookeeper")) {
     *reason = "HBase reserves the name \"zookeeper\"";
     return KEYROUTE_E_INVALID_ARGUMENT;
   }
@@ -151,7 +151,7 @@ int kr_table_name_check(struct keyroute_bytes *out, const char *name, const char
     error = check_qualifier(qualifier, reason);
   }
   if (error == 0) {
-    *out = kr_bytes_equal(space, keyroute_string("default")) ? qualifier : whole;
+    *out = kr_bytes_is(space, "default") ? qualifier : whole;
   }
   return error;
 }
